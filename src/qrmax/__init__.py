@@ -1,0 +1,76 @@
+"""qrmax: reinforcement learning where the reward depends on history.
+
+    >>> import qrmax
+    >>> problem = qrmax.make("office/map1/exp1")  # a world and a task
+    >>> solution = qrmax.solve(problem)  # its exact optimum
+    >>> round(solution.start_value, 4)
+    0.0879
+    >>> round(qrmax.evaluate(problem, solution.policy).success, 4)
+    0.6687
+
+Names are loaded when first used, so `import qrmax` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from qrmax._version import __version__
+from qrmax.worlds.on_import import after_import
+
+if TYPE_CHECKING:
+    from qrmax.automata.files import load_task as load_task
+    from qrmax.automata.files import save_task as save_task
+    from qrmax.automata.guards import Guard as Guard
+    from qrmax.automata.reward_machine import Edge as Edge
+    from qrmax.automata.reward_machine import RewardMachine as RewardMachine
+    from qrmax.errors import QRMaxError as QRMaxError
+    from qrmax.errors import QRMaxWarning as QRMaxWarning
+    from qrmax.model.mdp import TabularMDP as TabularMDP
+    from qrmax.model.problem import Problem as Problem
+    from qrmax.planning.policy_evaluation import Evaluation as Evaluation
+    from qrmax.planning.policy_evaluation import evaluate as evaluate
+    from qrmax.planning.value_iteration import Solution as Solution
+    from qrmax.planning.value_iteration import solve as solve
+    from qrmax.worlds.catalog import make as make
+    from qrmax.worlds.grid import GridMap as GridMap
+    from qrmax.worlds.grid import load_map as load_map
+
+_HOME = {
+    "Edge": "automata.reward_machine",
+    "Evaluation": "planning.policy_evaluation",
+    "GridMap": "worlds.grid",
+    "Guard": "automata.guards",
+    "Problem": "model.problem",
+    "QRMaxError": "errors",
+    "QRMaxWarning": "errors",
+    "RewardMachine": "automata.reward_machine",
+    "Solution": "planning.value_iteration",
+    "TabularMDP": "model.mdp",
+    "evaluate": "planning.policy_evaluation",
+    "load_map": "worlds.grid",
+    "load_task": "automata.files",
+    "make": "worlds.catalog",
+    "save_task": "automata.files",
+    "solve": "planning.value_iteration",
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'qrmax' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"qrmax.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
+
+
+# Gymnasium learns our world ids as soon as both are imported, in either order, and not before:
+# importing it here would triple the time that `import qrmax` takes.
+after_import("gymnasium", "qrmax.worlds.gymnasium")

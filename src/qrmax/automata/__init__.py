@@ -1,0 +1,1 @@
+"""What is wanted: guards, reward machines, and the files they live in."""

@@ -1,0 +1,198 @@
+"""Boolean guards over named propositions: parse, print, evaluate.
+
+    guard  :=  term ('|' term)*             any of
+    term   :=  factor ('&' factor)*         all of
+    factor :=  '!' factor | '(' guard ')' | 'true' | 'false' | name
+
+A *label* is the set of propositions that are true in a state; a guard holds for a label or not.
+
+A guard is kept in postfix order (`coffee & !decoration` is `coffee decoration ! &`), so that
+parsing, evaluating and printing are loops: no input, however deeply nested, can overflow the stack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from qrmax.errors import GuardError
+from qrmax.source import Source
+
+MAX_LENGTH = 10_000  # characters; a longer guard is surely not written by a person
+
+Label = frozenset[str]
+"""The propositions that are true in a state."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SPACE = re.compile(r"\s*")
+_BINDING = {"|": 1, "&": 2, "!": 3}
+_OPERAND = 4  # binds tighter than any operator
+_OPERATORS = "!&|()"
+_EXPECTED = "a proposition, true, false, '!' or '('"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A Boolean condition on labels.
+
+    >>> guard = Guard.parse("coffee & !(decoration | mail)")
+    >>> guard.holds({"coffee"}), guard.holds({"coffee", "mail"})
+    (True, False)
+    >>> print(guard)
+    coffee & !(decoration | mail)
+    """
+
+    postfix: tuple[str, ...]
+    propositions: frozenset[str] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = frozenset(self.postfix) - {*_OPERATORS, "true", "false"}
+        object.__setattr__(self, "propositions", names)
+
+    @staticmethod
+    def parse(text: str) -> Guard:
+        """Read a guard; a `GuardError` shows the column of what is wrong."""
+        return Guard(_to_postfix(Source("guard", text)))
+
+    def holds(self, label: Iterable[str]) -> bool:
+        """Whether the guard is true where exactly the propositions in `label` are."""
+        true = frozenset(label)
+        verdict = self._value(dict.fromkeys(self.propositions, False) | dict.fromkeys(true, True))
+        return verdict is True
+
+    def overlap(self, other: Guard) -> Label | None:
+        """A label for which both guards hold, or None where there is no such label.
+
+        >>> sorted(Guard.parse("coffee").overlap(Guard.parse("mail")))
+        ['coffee', 'mail']
+        >>> Guard.parse("coffee").overlap(Guard.parse("mail & !coffee")) is None
+        True
+        """
+        both = Guard((*self.postfix, *other.postfix, "&"))
+        return both._witness(sorted(both.propositions))
+
+    def _witness(self, names: list[str]) -> Label | None:
+        """A label for which the guard holds: decide one name after another, cut what is settled."""
+        undecided: list[dict[str, bool]] = [{}]
+        while undecided:
+            known = undecided.pop()
+            verdict = self._value(known)
+            if verdict is True:
+                return frozenset(name for name, value in known.items() if value)
+            if verdict is None:
+                name = next(name for name in names if name not in known)
+                undecided.append({**known, name: True})
+                undecided.append({**known, name: False})
+        return None
+
+    def _value(self, known: Mapping[str, bool]) -> bool | None:
+        """The guard's value where only some propositions are known: True, False or None (open)."""
+        stack: list[bool | None] = []
+        for item in self.postfix:
+            if item == "!":
+                value = stack.pop()
+                stack.append(None if value is None else not value)
+            elif item in ("&", "|"):
+                right, left = stack.pop(), stack.pop()
+                settles = item == "|"  # one True settles an "or", one False settles an "and"
+                if settles in (left, right):
+                    stack.append(settles)
+                else:
+                    stack.append(None if left is None or right is None else not settles)
+            elif item in ("true", "false"):
+                stack.append(item == "true")
+            else:
+                stack.append(known.get(item))
+        return stack.pop()
+
+    def __str__(self) -> str:
+        stack: list[tuple[str, int]] = []  # text and how tightly its outermost operator binds
+        for item in self.postfix:
+            if item == "!":
+                stack.append(("!" + _within(stack.pop(), "!"), _BINDING["!"]))
+            elif item in _BINDING:
+                right, left = stack.pop(), stack.pop()
+                text = f"{_within(left, item)} {item} {_within(right, item)}"
+                stack.append((text, _BINDING[item]))
+            else:
+                stack.append((item, _OPERAND))
+        return stack.pop()[0]
+
+    def __repr__(self) -> str:
+        return f"Guard.parse({str(self)!r})"
+
+
+def _within(operand: tuple[str, int], operator: str) -> str:
+    text, binding = operand
+    return text if binding >= _BINDING[operator] else f"({text})"
+
+
+def _to_postfix(source: Source) -> tuple[str, ...]:
+    """Dijkstra's shunting yard; `wants_operand` is all the grammar that is left to check."""
+    if len(source.text) > MAX_LENGTH:
+        raise GuardError(
+            f"guard of {len(source.text)} characters; at most {MAX_LENGTH} are allowed"
+        )
+    postfix: list[str] = []
+    waiting: list[tuple[str, int]] = []  # operators and open brackets, with their columns
+    wants_operand = True
+    for token, column in _tokens(source):
+        if wants_operand:
+            if token in "!(":
+                waiting.append((token, column))
+            elif token in _OPERATORS:
+                raise source.error(
+                    GuardError, f"unexpected {token!r}, expected {_EXPECTED}", column=column
+                )
+            else:
+                postfix.append(token)
+                wants_operand = False
+        elif token == ")":
+            while waiting and waiting[-1][0] != "(":
+                postfix.append(waiting.pop()[0])
+            if not waiting:
+                raise source.error(GuardError, "')' without its '('", column=column)
+            waiting.pop()
+        elif token in "&|":
+            while waiting and _BINDING.get(waiting[-1][0], 0) >= _BINDING[token]:
+                postfix.append(waiting.pop()[0])
+            waiting.append((token, column))
+            wants_operand = True
+        else:
+            raise source.error(
+                GuardError, f"unexpected {token!r}, expected '&', '|' or the end", column=column
+            )
+    if wants_operand:
+        end = len(source.text) + 1
+        raise source.error(GuardError, f"the guard ends where {_EXPECTED} is expected", column=end)
+    while waiting:
+        operator, column = waiting.pop()
+        if operator == "(":
+            raise source.error(GuardError, "'(' without its ')'", column=column)
+        postfix.append(operator)
+    return tuple(postfix)
+
+
+def _tokens(source: Source) -> Iterable[tuple[str, int]]:
+    """The tokens with their columns, counted from 1."""
+    text = source.text
+    at = _skip_space(text, 0)
+    while at < len(text):
+        if text[at] in _OPERATORS:
+            token = text[at]
+        elif name := _NAME.match(text, at):
+            token = name.group()
+        else:
+            raise source.error(
+                GuardError,
+                f"unexpected {text[at]!r}, expected {_EXPECTED}, '&', '|' or ')'",
+                column=at + 1,
+            )
+        yield token, at + 1
+        at = _skip_space(text, at + len(token))
+
+
+def _skip_space(text: str, at: int) -> int:
+    space = _SPACE.match(text, at)
+    return space.end() if space else at

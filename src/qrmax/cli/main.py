@@ -1,0 +1,68 @@
+"""The command `qrmax`: its verbs, its errors, its exit codes.
+
+0 done, 1 a check failed, 2 bad input, 130 interrupted. Results go to stdout, everything else to
+stderr. Nothing heavy is imported before a verb needs it, so that `qrmax --help` is quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import Any
+
+import click
+
+from qrmax._version import __version__
+from qrmax.cli.completion import completion
+from qrmax.cli.doctor import doctor
+from qrmax.cli.listing import list_names
+from qrmax.cli.show import show
+from qrmax.cli.solve import solve
+from qrmax.errors import QRMaxError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+@click.group(
+    name="qrmax",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: qrmax solve office/map1/exp5",
+)
+@click.version_option(__version__, prog_name="qrmax")
+def cli() -> None:
+    """Reinforcement learning where the reward depends on history.
+
+    A task (a reward machine) says what is rewarded, a world says what can happen.
+    """
+
+
+for _verb in (list_names, show, solve, doctor, completion):
+    cli.add_command(_verb)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    warnings.showwarning = _show_warning
+    try:
+        sys.exit(cli.main(standalone_mode=False))
+    except QRMaxError as error:
+        _fail(f"error: {error}", BAD_INPUT)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:  # the reader has gone, as in `qrmax list | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _fail(message: str, code: int) -> None:
+    click.echo(message, err=True)
+    sys.exit(code)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    click.echo(f"warning: {message}", err=True)

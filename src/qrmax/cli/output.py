@@ -1,0 +1,45 @@
+"""How results look: aligned text for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """Print a result for programs to read."""
+    click.echo(json.dumps(result, indent=2))
+
+
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """Print names and values, aligned."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        click.echo(f"{name.ljust(width)}  {value}")
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns, aligned; the first is text, the others are numbers."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    rule = ["-" * width for width in widths]
+    for row in (head, rule, *rows):
+        cells = [
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo("  ".join(cells).rstrip())
+
+
+def percent(share: float) -> str:
+    """A probability as people read it."""
+    return f"{100 * share:.2f} %"
+
+
+def number_or_none(value: float | None, form: str) -> str:
+    """A number, or a dash where there is none."""
+    return "-" if value is None else format(value, form)

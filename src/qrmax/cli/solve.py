@@ -1,0 +1,67 @@
+"""`qrmax solve`: the exact optimum of a problem."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from qrmax.cli.output import as_json, number_or_none, percent, print_facts, print_json
+from qrmax.cli.problems import make_problem, problem_options
+
+
+@click.command(
+    epilog="Examples: qrmax solve office/map1/exp5 --slip 0.1 | "
+    "qrmax solve --map my.txt --task my.toml --json"
+)
+@problem_options
+@click.option("--gamma", type=float, default=0.9, show_default=True, help="The discount.")
+@as_json
+def solve(gamma: float, as_json: bool, **options: Any) -> None:
+    """Solve PROBLEM exactly, such as office/map1/exp5.
+
+    Shows the discounted value of the optimal policy from the start, how likely it is to succeed,
+    how long its successful episodes are on average, and how long the run is on which nothing slips.
+    """
+    problem = make_problem(**options)
+
+    from qrmax.planning import kernels  # takes a second: not before the input is known to be good
+    from qrmax.planning.policy_evaluation import evaluate, warm_up
+    from qrmax.planning.value_iteration import solve as solve_problem
+
+    if not kernels.are_compiled():
+        click.echo("compiling the planner (once, less than a minute) ...", err=True)
+    warm_up()
+    started = time.perf_counter()
+    solution = solve_problem(problem, gamma)
+    result = evaluate(problem, solution.policy, gamma)
+    seconds = time.perf_counter() - started
+    if as_json:
+        print_json(
+            {
+                "problem": problem.name,
+                "gamma": gamma,
+                "start_value": solution.start_value,
+                "success": result.success,
+                "mean_length": result.mean_length,
+                "nominal_length": result.nominal_length,
+                "max_episode_steps": problem.max_episode_steps,
+                "states": problem.n_states,
+                "task_states": problem.n_task_states,
+                "seconds": seconds,
+            }
+        )
+        return
+    limit = problem.max_episode_steps
+    print_facts(
+        {
+            "problem": problem.name,
+            "states": f"{problem.n_states} x {problem.n_task_states} task states",
+            "start value": f"{solution.start_value:.6g}  (gamma {gamma:g})",
+            "success": percent(result.success) + (f"  within {limit} steps" if limit else ""),
+            "mean length": number_or_none(result.mean_length, ".2f") + "  of successful episodes",
+            "nominal length": number_or_none(result.nominal_length, "d") + "  if nothing slips",
+            "seconds": f"{seconds:.3f}",
+        }
+    )

@@ -1,0 +1,129 @@
+"""Everything that qrmax raises or warns of on purpose.
+
+    QRMaxError
+    ├── ParameterError    (ValueError)    an argument outside its allowed range
+    ├── UnknownNameError  (LookupError)   no such world, map, task; the nearest name is suggested
+    ├── SourceError       (OSError)       a file that cannot be read as text
+    ├── GuardError        (ValueError)    a guard that does not parse; the column is shown
+    ├── TaskError         (ValueError)    a reward machine that makes no sense, or its file
+    ├── MapError          (ValueError)    a map file that makes no sense
+    ├── ModelError        (ValueError)    arrays that are no decision process
+    └── ConvergenceError  (RuntimeError)  an iteration that did not settle
+
+    QRMaxWarning          (UserWarning)   legal, but almost surely not what was meant
+
+Each also inherits the builtin people expect, so `except ValueError` keeps working. Every message
+says what failed, where, what was given and what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class QRMaxError(Exception):
+    """Any error that qrmax raises on purpose."""
+
+
+class ParameterError(QRMaxError, ValueError):
+    """An argument is outside its allowed range."""
+
+
+class UnknownNameError(QRMaxError, LookupError):
+    """A name that nothing is registered under."""
+
+    def __init__(self, kind: str, given: str, known: Iterable[str], *, hint: str = "") -> None:
+        names = sorted(known)
+        lines = [f"unknown {kind} {given[:80]!r}"]
+        if nearest := _nearest(given, names):
+            lines.append(f"did you mean {nearest!r}?")
+        lines.append(f"known: {', '.join(names)}")
+        if hint:
+            lines.append(hint)
+        super().__init__("\n  ".join(lines))
+
+
+class SourceError(QRMaxError, OSError):
+    """A file that cannot be read as text."""
+
+
+class GuardError(QRMaxError, ValueError):
+    """A guard that does not parse."""
+
+
+class TaskError(QRMaxError, ValueError):
+    """A reward machine, or its file, that makes no sense."""
+
+
+class MapError(QRMaxError, ValueError):
+    """A map file that makes no sense."""
+
+
+class ModelError(QRMaxError, ValueError):
+    """Arrays that do not form a decision process."""
+
+
+class ConvergenceError(QRMaxError, RuntimeError):
+    """An iteration that did not settle within its limit."""
+
+
+class QRMaxWarning(UserWarning):
+    """Something legal that is almost surely not what was meant."""
+
+
+def check_range(
+    name: str,
+    value: float,
+    *,
+    above: float | None = None,
+    below: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> None:
+    """Raise a `ParameterError` that names the parameter unless `value` lies in the range.
+
+    >>> check_range("gamma", 1.5, above=0.0, below=1.0)
+    Traceback (most recent call last):
+    ...
+    qrmax.errors.ParameterError: gamma is 1.5; allowed: above 0.0, below 1.0
+    """
+    fits = (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and (above is None or value > above)
+        and (below is None or value < below)
+        and (at_least is None or value >= at_least)
+        and (at_most is None or value <= at_most)
+    )
+    if not fits:
+        bounds = {"above": above, "at least": at_least, "below": below, "at most": at_most}
+        allowed = ", ".join(
+            f"{word} {bound}" for word, bound in bounds.items() if bound is not None
+        )
+        raise ParameterError(f"{name} is {value!r}; allowed: {allowed or 'any number'}")
+
+
+def check_count(name: str, value: int) -> None:
+    """Raise a `ParameterError` that names the parameter unless `value` is a number from 1 on."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ParameterError(f"{name} is {value!r}; allowed: whole numbers from 1 on")
+
+
+def check_flag(name: str, value: bool) -> None:
+    """Raise a `ParameterError` that names the parameter unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} is {value!r}; allowed: True, False")
+
+
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise a `ParameterError` that names the parameter unless `value` is one of `choices`."""
+    if value not in choices:
+        allowed = ", ".join(repr(choice) for choice in choices)
+        raise ParameterError(f"{name} is {value!r}; allowed: {allowed}")
+
+
+def _nearest(given: str, names: list[str]) -> str | None:
+    from difflib import get_close_matches  # only ever needed to word an error
+
+    matches = get_close_matches(given[:80], names, n=1, cutoff=0.5)
+    return matches[0] if matches else None

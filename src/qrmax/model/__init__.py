@@ -1,0 +1,1 @@
+"""The decision process as data."""

@@ -1,0 +1,182 @@
+"""A Markov decision process as successor lists.
+
+State `s` and action `a` lead to `succ[s, a, k]` with probability `prob[s, a, k]`, paying
+`reward[s, a, k]`. Lists of different lengths are padded with probability 0. Terminal states end the
+episode: what the lists say there is never used. Memory is linear in |S||A|k; nothing is |S| x |S|.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qrmax.errors import ModelError
+
+MASS_TOLERANCE = 1e-9
+
+
+class TabularMDP:
+    """A decision process over numbered states and actions.
+
+    >>> mdp = TabularMDP(succ=[[[0, 1]], [[1, 0]]], prob=[[[0.5, 0.5]], [[1, 0]]], start=0)
+    >>> mdp
+    TabularMDP(2 states, 1 actions, up to 2 successors)
+
+    `reward` and `terminal` default to nothing; `start` is a state or a distribution over states.
+    The arrays are checked, copied only where their type differs, and read-only from then on.
+    """
+
+    succ: NDArray[np.int32]  # [s, a, k]
+    prob: NDArray[np.float64]  # [s, a, k]
+    reward: NDArray[np.float64]  # [s, a, k]
+    terminal: NDArray[np.bool_]  # [s]
+    start: NDArray[np.float64]  # [s], sums to 1
+
+    def __init__(
+        self,
+        succ: ArrayLike,
+        prob: ArrayLike,
+        reward: ArrayLike | None = None,
+        *,
+        terminal: ArrayLike | None = None,
+        start: int | ArrayLike = 0,
+    ) -> None:
+        shape = np.shape(succ)
+        if len(shape) != 3 or 0 in shape:
+            raise ModelError(f"succ has shape {shape}; needed: [states, actions, successors]")
+        n_states = shape[0]
+        self.succ = _whole_numbers("succ", succ)
+        self.prob = _array("prob", prob, shape)
+        self.reward = (
+            np.broadcast_to(np.float64(0.0), shape)  # costs no memory
+            if reward is None
+            else _array("reward", reward, shape)
+        )
+        ends = np.zeros(n_states, dtype=bool) if terminal is None else np.asarray(terminal)
+        if ends.shape != (n_states,) or ends.dtype != np.bool_:
+            raise ModelError(f"terminal must hold one Boolean for each of the {n_states} states")
+        self.terminal = ends
+        self.start = _start_distribution(start, n_states)
+        self._check()
+        for array in (self.succ, self.prob, self.reward, self.terminal, self.start):
+            array.flags.writeable = False
+
+    @staticmethod
+    def from_dense(
+        transition: ArrayLike,
+        reward: ArrayLike | None = None,
+        *,
+        terminal: ArrayLike | None = None,
+        start: int | ArrayLike = 0,
+    ) -> TabularMDP:
+        """From matrices `transition[s, a, s']` and `reward[s, a, s']`, for small problems.
+
+        >>> TabularMDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]]).succ.tolist()
+        [[[0, 1]], [[1, 0]]]
+        """
+        dense = np.asarray(transition, dtype=np.float64)
+        if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
+            raise ModelError(
+                f"transition has shape {dense.shape}; needed: [states, actions, states]"
+            )
+        width = max(1, int((dense != 0).sum(axis=2).max()))
+        succ = np.argsort(dense == 0, axis=2, kind="stable")[:, :, :width]
+        pay = None if reward is None else _array("reward", reward, dense.shape)
+        return TabularMDP(
+            succ,
+            np.take_along_axis(dense, succ, axis=2),
+            None if pay is None else np.take_along_axis(pay, succ, axis=2),
+            terminal=terminal,
+            start=start,
+        )
+
+    @property
+    def n_states(self) -> int:
+        """How many states there are."""
+        return int(self.succ.shape[0])
+
+    @property
+    def n_actions(self) -> int:
+        """How many actions there are."""
+        return int(self.succ.shape[1])
+
+    def expected_reward(self) -> NDArray[np.float64]:
+        """The mean reward of each action, `[s, a]`."""
+        if not any(self.reward.strides):  # a broadcast zero: nothing is paid anywhere
+            return np.zeros(self.succ.shape[:2])
+        return np.asarray(np.einsum("sak,sak->sa", self.prob, self.reward))
+
+    def nominal(self) -> TabularMDP:
+        """The same process where the most likely outcome always happens (the first of equals)."""
+        likelihood = np.zeros_like(self.prob)
+        for k in range(self.succ.shape[2]):  # outcomes listed twice count together
+            same = self.succ == self.succ[:, :, k : k + 1]
+            likelihood[:, :, k] = np.where(same, self.prob, 0.0).sum(axis=2)
+        best = likelihood.argmax(axis=2)[:, :, None]
+        return TabularMDP(
+            np.take_along_axis(self.succ, best, axis=2),
+            np.ones(best.shape),
+            np.take_along_axis(self.reward, best, axis=2),
+            terminal=self.terminal,
+            start=int(self.start.argmax()),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"TabularMDP({self.n_states} states, {self.n_actions} actions, "
+            f"up to {self.succ.shape[2]} successors)"
+        )
+
+    def _check(self) -> None:
+        in_range = (self.succ >= 0) & (self.succ < self.n_states)
+        _refuse(~in_range, "succ", self.succ, f"allowed: 0 to {self.n_states - 1}")
+        fair = (self.prob >= 0) & (self.prob <= 1 + MASS_TOLERANCE)
+        _refuse(~fair, "prob", self.prob, "allowed: 0 to 1")
+        _refuse(~np.isfinite(self.reward), "reward", self.reward, "allowed: finite numbers")
+        mass = self.prob.sum(axis=2)
+        wrong = (np.abs(mass - 1.0) > MASS_TOLERANCE) & ~self.terminal[:, None]
+        _refuse(wrong, "the sum of prob", mass, "needed: 1")
+
+
+def _whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int32]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise ModelError(f"{name} holds {array.dtype}; needed: whole numbers")
+    if array.size and (array.max() > np.iinfo(np.int32).max or array.min() < 0):
+        raise ModelError(f"{name} holds numbers outside 0 to {np.iinfo(np.int32).max}")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def _array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise ModelError(f"{name} has shape {array.shape}; needed: {shape}")
+    return array
+
+
+def _start_distribution(start: int | ArrayLike, n_states: int) -> NDArray[np.float64]:
+    if isinstance(start, int | np.integer):
+        if not 0 <= start < n_states:
+            raise ModelError(f"start is state {start}; allowed: 0 to {n_states - 1}")
+        distribution = np.zeros(n_states)
+        distribution[start] = 1.0
+        return distribution
+    distribution = np.array(start, dtype=np.float64)
+    if distribution.shape != (n_states,):
+        raise ModelError(f"start has shape {distribution.shape}; needed: ({n_states},)")
+    if not (distribution >= 0).all() or abs(distribution.sum() - 1.0) > MASS_TOLERANCE:
+        raise ModelError(
+            f"start must be probabilities that sum to 1; they sum to {distribution.sum()}"
+        )
+    return distribution
+
+
+def _refuse(wrong: NDArray[np.bool_], name: str, values: NDArray[Any], allowed: str) -> None:
+    """Raise a `ModelError` that names the first state and action where something is wrong."""
+    if wrong.any():
+        place = tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
+        words = zip(("state", "action", "successor"), place, strict=False)
+        where = ", ".join(f"{word} {number}" for word, number in words)
+        raise ModelError(f"{name} is {values[place]} at {where}; {allowed}")

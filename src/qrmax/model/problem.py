@@ -1,0 +1,132 @@
+"""A problem is a decision process, a labelling of its states and a task over the labels.
+
+After a step from `s` to `s'` the machine reads the label of `s'`:
+
+    P(s', q' | s, q, a) = P(s' | s, a)  [q' = eta(q, s')]
+    R(s, q, a, s', q')  = R_E(s, a, s') + R_Q(q, s')
+
+An episode ends where the world ends it (`mdp.terminal`) or the task does (a terminal machine
+state).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qrmax.automata.guards import Label
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import ModelError, check_count
+from qrmax.model.mdp import TabularMDP
+
+
+class Problem:
+    """A decision process, what is true in each of its states, and what is wanted.
+
+    >>> from qrmax.automata.reward_machine import Edge
+    >>> mdp = TabularMDP(succ=[[[1]], [[1]]], prob=[[[1.0]], [[1.0]]], start=0)
+    >>> task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
+    >>> Problem(mdp, task, labels=[set(), {"goal"}], label=[0, 1])
+    Problem('problem': 2 states x 2 task states, 1 actions)
+
+    `label[s]` numbers the label of state `s` in `labels`. `max_episode_steps` is where episodes are
+    truncated, None for never.
+    """
+
+    def __init__(
+        self,
+        mdp: TabularMDP,
+        machine: RewardMachine,
+        labels: Iterable[Iterable[str]],
+        label: ArrayLike,
+        *,
+        max_episode_steps: int | None = None,
+        name: str = "problem",
+    ) -> None:
+        self.mdp = mdp
+        self.machine = machine
+        self.labels: tuple[Label, ...] = tuple(frozenset(names) for names in labels)
+        self.label = self._check_label(np.array(label))  # [s]
+        self.table = machine.table(self.labels)
+        self.max_episode_steps = max_episode_steps
+        self.name = name
+        if max_episode_steps is not None:
+            check_count("max_episode_steps", max_episode_steps)
+
+    @property
+    def n_states(self) -> int:
+        """How many world states there are."""
+        return self.mdp.n_states
+
+    @property
+    def n_task_states(self) -> int:
+        """How many machine states there are."""
+        return len(self.machine.states)
+
+    @property
+    def n_actions(self) -> int:
+        """How many actions there are."""
+        return self.mdp.n_actions
+
+    def done(self) -> NDArray[np.bool_]:
+        """Which pairs end the episode, `[s, q]`."""
+        return self.mdp.terminal[:, None] | self.table.terminal[None, :]
+
+    def start(self) -> NDArray[np.float64]:
+        """The distribution over pairs at the start of an episode, `[s, q]`."""
+        pairs = np.zeros((self.n_states, self.n_task_states))
+        states = np.flatnonzero(self.mdp.start)
+        pairs[states, self.table.initial[self.label[states]]] = self.mdp.start[states]
+        return pairs
+
+    def product(self) -> TabularMDP:
+        """The process over pairs that joint-space learners see: pair (s, q) is state s |Q| + q."""
+        n_q = self.n_task_states
+        mdp, table = self.mdp, self.table
+        succ_label = self.label[mdp.succ]  # [s, a, k]
+        next_q = np.moveaxis(table.next_state[:, succ_label], 0, 1)  # [s, q, a, k]
+        task_reward = np.moveaxis(table.reward[:, succ_label], 0, 1)
+        shape = (self.n_states * n_q, *mdp.succ.shape[1:])
+        succ = mdp.succ[:, None].astype(np.int64) * n_q + next_q
+        prob = np.broadcast_to(mdp.prob[:, None], next_q.shape)
+        return TabularMDP(
+            succ.reshape(shape),
+            prob.reshape(shape),
+            (mdp.reward[:, None] + task_reward).reshape(shape),
+            terminal=self.done().reshape(-1),
+            start=self.start().reshape(-1),
+        )
+
+    def nominal(self) -> Problem:
+        """The same problem where the most likely outcome of each action always happens."""
+        return Problem(
+            self.mdp.nominal(),
+            self.machine,
+            self.labels,
+            self.label,
+            max_episode_steps=self.max_episode_steps,
+            name=f"{self.name} (nominal)",
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Problem({self.name!r}: {self.n_states} states x {self.n_task_states} task states, "
+            f"{self.n_actions} actions)"
+        )
+
+    def _check_label(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
+        n_states = self.mdp.n_states
+        if numbers.shape != (n_states,) or numbers.dtype.kind not in "iu":
+            raise ModelError(f"label must hold one whole number for each of {n_states} states")
+        outside = (numbers < 0) | (numbers >= len(self.labels))
+        if outside.any():
+            state = int(outside.argmax())
+            raise ModelError(
+                f"label is {numbers[state]} at state {state}; allowed: 0 to {len(self.labels) - 1}"
+            )
+        label = numbers.astype(np.int32)
+        label.flags.writeable = False
+        return label

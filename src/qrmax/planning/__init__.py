@@ -1,0 +1,1 @@
+"""Solving what is known: exact values, policies and their evaluation."""

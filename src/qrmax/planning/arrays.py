@@ -1,0 +1,77 @@
+"""The arrays that planning kernels take and share.
+
+Tables are `[q, s]` with the world state last: the successors of a state are near it in memory, and
+one machine state is solved at a time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int32]
+BoolArray = NDArray[np.bool_]
+
+
+class EnvModel(NamedTuple):
+    """The world factor. The reward of a pair (s, a) that is not known is infinite.
+
+    `head` and `link` chain the predecessors of each state, so that new ones can be added in place:
+    edge (s, a, k) has the number (s |A| + a) K + k; `head[s']` is the last edge into s', and `link`
+    of an edge is the one before it. Two edges from the same s into s' are linked once.
+    """
+
+    succ: IntArray  # [s, a, k]
+    prob: FloatArray  # [s, a, k]
+    reward: FloatArray  # [s, a], the mean
+    head: IntArray  # [s]
+    link: IntArray  # [edge]
+
+
+class TaskModel(NamedTuple):
+    """The machine factor. The reward of a pair (q, label) that is not known is infinite."""
+
+    label: IntArray  # [s]
+    next_state: IntArray  # [q, label, j]
+    prob: FloatArray  # [q, label, j]
+    reward: FloatArray  # [q, label], the mean
+
+
+class Block(NamedTuple):
+    """The Bellman equation of one machine state, its world states renumbered.
+
+    v[i] = max over choices a of constant[i, a] + sum_k weight[i, a, k] v[target[i, a, k]]
+    """
+
+    constant: FloatArray  # [i, a]
+    target: IntArray  # [i, a, k]
+    weight: FloatArray  # [i, a, k]
+
+
+class Worklist(NamedTuple):
+    """Pairs waiting for a backup: a ring of world states for each machine state."""
+
+    ring: IntArray  # [q, s]
+    first: IntArray  # [q]
+    length: IntArray  # [q]
+    waiting: BoolArray  # [q, s]
+
+
+class Tables(NamedTuple):
+    """What is being computed, and where there is nothing to compute."""
+
+    value: FloatArray  # [q, s], V
+    gain: FloatArray  # [q, s], G
+    done: BoolArray  # [q, s], the episode is over there and V is 0
+
+
+class Rules(NamedTuple):
+    """How to compute it."""
+
+    gamma: float  # discount
+    tolerance: float  # changes below this are not worth spreading, relative to the value
+    optimistic: float  # what a backup yields that needs something unknown
+    signed: bool  # whether rewards of both signs occur

@@ -1,0 +1,719 @@
+"""Every compiled planning kernel, together (numba's cache does not see edits in other files).
+
+The factored Bellman backup never builds the product:
+
+    G(q, s')   = R_Q(q, s') + gamma sum_q' P(q' | q, s') V(s', q')        the gain of arriving in s'
+    Q(s, q, a) = R_E(s, a)  + sum_s' P(s' | s, a) G(q, s')
+    V(s, q)    = max_a Q(s, q, a),  0 where the episode is done
+
+Both V and G are kept as tables `[q, s]`. A change of V(s, q) changes G(p, s) for the machine states
+p that move to q on reading the label of s, and with it Q(s0, p, a) for the predecessors s0 of s:
+this is the only way in which changes spread, in a full solve as in an incremental one.
+
+What is not known is infinite: R_E(s, a) of an untried pair, G(q, s') of an unseen one. A backup
+that meets an infinity yields the value `optimistic` instead, so that known and unknown parts of a
+model mix without a mask. In a full model nothing is infinite.
+
+**Order.** Machine layers (strongly connected components) are solved last first, and within a layer
+one machine state after the other. For one machine state, G splits into what leaving it brings,
+which is fixed for the moment, and what staying in it brings; so V(., q) obeys a plain Bellman
+equation of the size of the world, which is laid out anew (a `Block`) with the world states numbered
+by their distance from where reward comes from. First values are built along that order behind a
+moving front: a value settles before others are built on it, and the number of backups per pair does
+not grow with the size of the world, while plain sweeps, in whatever order, need more passes the
+longer the episodes are. Further sweeps over what has something new to hear make it exact. Layers of
+several machine states take rounds of this.
+
+**Convergence** is relative: a change counts if it exceeds `tolerance` times the value, or, where
+gains of both signs meet (`signed`), times the sum of what cancels. At the end every pair satisfies
+its Bellman equation up to that.
+
+Rounds that converge slowly (recurrent tasks, gamma near 1) are extrapolated along the last change,
+which removes the slowest mode of the error; the pauses between extrapolations grow, so that
+convergence stays guaranteed.
+
+Each kernel has a twin in `reference.py`. No fastmath, no threads: results are the same everywhere.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from qrmax.planning.arrays import Block
+
+if TYPE_CHECKING:  # numba does not read annotations
+    from qrmax.planning.arrays import (
+        BoolArray,
+        EnvModel,
+        FloatArray,
+        IntArray,
+        Rules,
+        Tables,
+        TaskModel,
+        Worklist,
+    )
+
+NO_EDGE = -1  # the end of a chain of predecessors
+NOT_LINKED = -2  # an edge that is in no chain
+
+ANY_ACTION = np.empty((0, 0), dtype=np.int32)
+"""Given as the policy, it means: the best action."""
+
+_NEGLIGIBLE = 1e-300  # below this, relative changes are about the grain of the number format
+_SPENT = 1e-18  # of the mass that has succeeded: what is left cannot change the sums
+_REACH = 64  # how many distances behind the front its news are still awaited
+_SWEEPS = 64  # the most sweeps in a round
+_PATIENCE = 2  # rounds before the first extrapolation is prepared
+
+_compiled = njit(cache=True, nogil=True, error_model="numpy")
+# What the inner loops call is inlined and takes plain arrays: passing a NamedTuple, or reading its
+# fields in a loop, costs more than a backup.
+_inlined = njit(cache=True, nogil=True, error_model="numpy", inline="always")
+
+
+def are_compiled() -> bool:
+    """Whether the disk cache holds these kernels, so that the first call will be quick."""
+    cache = getattr(solve_layer, "_cache", None)  # numba names it so; without it, say no
+    folder = Path(getattr(cache, "cache_path", "."))
+    written = [index.stat().st_mtime for index in folder.glob("kernels.solve_layer-*.nbi")]
+    return max(written, default=0.0) > Path(__file__).stat().st_mtime
+
+
+# --- predecessors
+
+
+@_compiled
+def link_pair(
+    succ: IntArray, prob: FloatArray, head: IntArray, link: IntArray, s: int, a: int
+) -> None:
+    """Enter the successors of (s, a) into the chains of predecessors, each state once."""
+    n_actions, width = succ.shape[1:]
+    for k in range(width):
+        if prob[s, a, k] > 0.0 and not _is_linked(succ, link, s, succ[s, a, k]):
+            edge = (s * n_actions + a) * width + k
+            link[edge] = head[succ[s, a, k]]
+            head[succ[s, a, k]] = edge
+
+
+@_inlined
+def _is_linked(succ: IntArray, link: IntArray, s: int, target: int) -> bool:
+    n_actions, width = succ.shape[1:]
+    found = False
+    for a in range(n_actions):
+        for k in range(width):
+            edge = (s * n_actions + a) * width + k
+            found = found or (succ[s, a, k] == target and link[edge] != NOT_LINKED)
+    return found
+
+
+@_compiled
+def link_predecessors(succ: IntArray, prob: FloatArray) -> tuple[IntArray, IntArray]:
+    """The chains of predecessors of a whole world."""
+    head = np.full(succ.shape[0], NO_EDGE, np.int32)
+    link = np.full(succ.size, NOT_LINKED, np.int32)
+    for s in range(succ.shape[0]):
+        for a in range(succ.shape[1]):
+            link_pair(succ, prob, head, link, s, a)
+    return head, link
+
+
+# --- the backup
+
+
+@_inlined
+def _action_value(
+    succ: IntArray,
+    prob: FloatArray,
+    reward: FloatArray,
+    gain: FloatArray,
+    optimistic: float,
+    q: int,
+    s: int,
+    a: int,
+) -> float:
+    """Q(s, q, a)."""
+    total = reward[s, a]
+    for k in range(succ.shape[2]):
+        p = prob[s, a, k]
+        if p > 0.0:  # padding must not meet an infinity: 0 * inf is not a number
+            total += p * gain[q, succ[s, a, k]]
+    if total == np.inf:
+        total = optimistic
+    return float(total)
+
+
+@_inlined
+def _best_action(
+    succ: IntArray,
+    prob: FloatArray,
+    reward: FloatArray,
+    gain: FloatArray,
+    optimistic: float,
+    q: int,
+    s: int,
+) -> tuple[float, int]:
+    """V(s, q) and the first action that attains it."""
+    best, action = -np.inf, 0
+    for a in range(succ.shape[1]):
+        value = _action_value(succ, prob, reward, gain, optimistic, q, s, a)
+        if value > best:
+            best, action = value, a
+    return best, action
+
+
+@_inlined
+def _mass(
+    succ: IntArray, prob: FloatArray, reward: FloatArray, gain: FloatArray, q: int, s: int, a: int
+) -> float:
+    """The size of what adds up, or cancels, in Q(s, q, a)."""
+    total = abs(reward[s, a])
+    for k in range(succ.shape[2]):
+        p = prob[s, a, k]
+        if p > 0.0:
+            total += p * abs(gain[q, succ[s, a, k]])
+    return float(total)
+
+
+@_inlined
+def _gain(
+    label: IntArray,
+    next_state: IntArray,
+    task_prob: FloatArray,
+    task_reward: FloatArray,
+    value: FloatArray,
+    gamma: float,
+    q: int,
+    s: int,
+) -> float:
+    """G(q, s)."""
+    total = task_reward[q, label[s]]
+    for j in range(next_state.shape[2]):
+        p = task_prob[q, label[s], j]
+        if p > 0.0:
+            total += gamma * p * value[next_state[q, label[s], j], s]
+    return float(total)
+
+
+@_inlined
+def _leads_to(next_state: IntArray, task_prob: FloatArray, p: int, label: int, q: int) -> bool:
+    """Whether the machine can move from p to q on this label."""
+    found = False
+    for j in range(next_state.shape[2]):
+        found = found or (next_state[p, label, j] == q and task_prob[p, label, j] > 0.0)
+    return found
+
+
+@_compiled
+def gains(task: TaskModel, value: FloatArray, gamma: float) -> FloatArray:
+    """G as `[q, s]`."""
+    label, next_state, task_prob, task_reward = task
+    gain = np.empty(value.shape)
+    for q in range(value.shape[0]):
+        for s in range(value.shape[1]):
+            gain[q, s] = _gain(label, next_state, task_prob, task_reward, value, gamma, q, s)
+    return gain
+
+
+@_compiled
+def greedy(env: EnvModel, tables: Tables, optimistic: float) -> IntArray:
+    """The best action of each pair, `[q, s]`: the first of equals, 0 where the episode is done."""
+    succ, prob, reward = env.succ, env.prob, env.reward
+    gain, done = tables.gain, tables.done
+    policy = np.zeros(gain.shape, np.int32)
+    for q in range(gain.shape[0]):
+        for s in range(gain.shape[1]):
+            if not done[q, s]:
+                policy[q, s] = _best_action(succ, prob, reward, gain, optimistic, q, s)[1]
+    return policy
+
+
+@_compiled
+def action_values(env: EnvModel, tables: Tables, optimistic: float) -> FloatArray:
+    """Q as `[q, s, a]`, 0 where the episode is done."""
+    succ, prob, reward = env.succ, env.prob, env.reward
+    gain, done = tables.gain, tables.done
+    table = np.zeros((gain.shape[0], gain.shape[1], succ.shape[1]))
+    for q in range(gain.shape[0]):
+        for s in range(gain.shape[1]):
+            if not done[q, s]:
+                for a in range(succ.shape[1]):
+                    table[q, s, a] = _action_value(succ, prob, reward, gain, optimistic, q, s, a)
+    return table
+
+
+# --- a full solve, one machine layer at a time
+
+
+@_compiled
+def solve_layer(
+    env: EnvModel,
+    task: TaskModel,
+    value: FloatArray,
+    done: BoolArray,
+    policy: IntArray,
+    layer: IntArray,
+    rules: Rules,
+    max_rounds: int,
+) -> tuple[int, int, bool]:
+    """Find V for one machine layer, given V of all layers it leads to.
+
+    Returns how many backups and rounds it took, and whether it settled within `max_rounds`.
+    """
+    backups = 0
+    wait, waited = _PATIENCE, 0
+    before = between = np.empty(0)
+    for turn in range(max_rounds):
+        settled = True
+        for q in layer:
+            count, changed, finished = _solve_block(
+                env, task, value, done, policy, q, rules, turn == 0
+            )
+            backups += count
+            settled = settled and finished and (layer.size == 1 or not changed)
+        if settled:
+            return backups, turn + 1, True
+        waited += 1
+        if waited == wait:
+            before = _copy_layer(value, layer)
+        elif waited == wait + 1:
+            between = _copy_layer(value, layer)
+        elif waited == wait + 2:
+            _extrapolate(value, layer, before, between)
+            wait, waited = wait + (wait + 1) // 2, 0
+    return backups, max_rounds, False
+
+
+@_compiled
+def _solve_block(
+    env: EnvModel,
+    task: TaskModel,
+    value: FloatArray,
+    done: BoolArray,
+    policy: IntArray,
+    q: int,
+    rules: Rules,
+    from_nothing: bool,
+) -> tuple[int, bool, bool]:
+    """Bring V(., q) up to date, given V of the other machine states, in a limited number of sweeps.
+
+    Returns the number of backups, whether anything changed and whether it finished.
+    """
+    leaving, staying = _arrivals(task, value, done, q, rules.gamma)
+    order, ends, position = _by_distance(env, done, q, leaving, staying)
+    block = _gather(env, policy, q, leaving, staying, order, position)
+    v = value[q][order]
+    backups = _build_up(block, v, ends, rules.tolerance) if from_nothing else 0
+    fresh = np.ones(v.size, np.bool_)  # has not heard the latest yet
+    first = 0  # the first one that has not
+    changed = False
+    for _ in range(_SWEEPS):
+        if first >= v.size:
+            break
+        count, changes, first = _sweep(env, block, v, rules, order, position, fresh, first)
+        backups += count
+        changed = changed or changes
+    value[q][order] = v
+    return backups, changed, first >= v.size
+
+
+@_compiled
+def _arrivals(
+    task: TaskModel, value: FloatArray, done: BoolArray, q: int, gamma: float
+) -> tuple[FloatArray, FloatArray]:
+    """G(q, s) in two parts: G(q, s) = leaving[s] + staying[s] V(s, q)."""
+    label, next_state, task_prob, task_reward = task
+    leaving, staying = np.empty(value.shape[1]), np.zeros(value.shape[1])
+    for s in range(value.shape[1]):
+        leaving[s] = task_reward[q, label[s]]
+        for j in range(next_state.shape[2]):
+            weight = gamma * task_prob[q, label[s], j]
+            q_next = next_state[q, label[s], j]
+            if q_next != q:
+                leaving[s] += weight * value[q_next, s]
+            elif not done[q, s]:
+                staying[s] += weight
+    return leaving, staying
+
+
+@_compiled
+def _by_distance(
+    env: EnvModel, done: BoolArray, q: int, leaving: FloatArray, staying: FloatArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """The world states by the number of steps, within q, to something that pays or costs.
+
+    Returns the states in that order, where each distance ends, and the place of each state in the
+    order (-1: the episode is done there, or nothing is ever paid from there on).
+    """
+    reward, head, link = env.reward, env.head, env.link
+    n_states, n_actions, width = env.succ.shape
+    per_state = n_actions * width
+    order = np.empty(n_states, np.int32)
+    position = np.full(n_states, -1, np.int32)
+    size = 0
+    for s in range(n_states):
+        for a in range(n_actions):
+            if reward[s, a] != 0.0:
+                size = _enter(done, q, s, order, position, size)
+        if leaving[s] != 0.0:
+            edge = head[s]
+            while edge != NO_EDGE:
+                size = _enter(done, q, edge // per_state, order, position, size)
+                edge = link[edge]
+    ends = np.empty(n_states + 1, np.int32)
+    n_ends, at = 0, 0
+    while at < size:
+        end = size
+        ends[n_ends] = end
+        n_ends += 1
+        while at < end:
+            s = order[at]
+            at += 1
+            if staying[s] > 0.0:
+                edge = head[s]
+                while edge != NO_EDGE:
+                    size = _enter(done, q, edge // per_state, order, position, size)
+                    edge = link[edge]
+    return order[:size].copy(), ends[:n_ends].copy(), position
+
+
+@_inlined
+def _enter(done: BoolArray, q: int, s: int, order: IntArray, position: IntArray, size: int) -> int:
+    if position[s] < 0 and not done[q, s]:
+        position[s] = size
+        order[size] = s
+        size += 1
+    return size
+
+
+@_compiled
+def _gather(
+    env: EnvModel,
+    policy: IntArray,
+    q: int,
+    leaving: FloatArray,
+    staying: FloatArray,
+    order: IntArray,
+    position: IntArray,
+) -> Block:
+    """The equations of V(., q), in order: a plain process in which everything else is reward."""
+    succ, prob, reward = env.succ, env.prob, env.reward
+    n_actions = succ.shape[1] if policy.shape[0] == 0 else 1
+    constant = np.empty((order.size, n_actions))
+    target = np.zeros((order.size, n_actions, succ.shape[2]), np.int32)
+    weight = np.zeros(target.shape)
+    for i in range(order.size):
+        s = order[i]
+        for choice in range(n_actions):
+            a = choice if policy.shape[0] == 0 else policy[q, s]
+            constant[i, choice] = reward[s, a]
+            for k in range(succ.shape[2]):
+                s_next, p = succ[s, a, k], prob[s, a, k]
+                constant[i, choice] += p * leaving[s_next]
+                if p > 0.0 and position[s_next] >= 0:
+                    target[i, choice, k] = position[s_next]
+                    weight[i, choice, k] = p * staying[s_next]
+    return Block(constant, target, weight)
+
+
+@_inlined
+def _best(
+    constant: FloatArray, target: IntArray, weight: FloatArray, v: FloatArray, i: int
+) -> tuple[float, int]:
+    """The value of place i in a block, and the first choice that attains it."""
+    best, choice = -np.inf, 0
+    for a in range(target.shape[1]):
+        total = constant[i, a]
+        for k in range(target.shape[2]):
+            total += weight[i, a, k] * v[target[i, a, k]]
+        if total > best:
+            best, choice = total, a
+    return best, choice
+
+
+@_compiled
+def _build_up(block: Block, v: FloatArray, ends: IntArray, tolerance: float) -> int:
+    """First values, with a front that moves away from where reward comes from.
+
+    Sweep t covers the distances up to t, from just before the nearest one that still changed in the
+    sweep before. Returns the number of backups.
+    """
+    constant, target, weight = block
+    backups, low = 0, 0
+    for front in range(ends.size):
+        if front >= _REACH:
+            low = max(low, ends[front - _REACH])
+        nearest = ends[front]
+        for i in range(low, ends[front]):
+            new, _ = _best(constant, target, weight, v, i)
+            if abs(new - v[i]) > tolerance * abs(new) + _NEGLIGIBLE:
+                nearest = min(nearest, i)
+            v[i] = new
+        backups += ends[front] - low
+        distance = np.searchsorted(ends, nearest, side="right")
+        low = ends[distance - 2] if distance >= 2 else 0
+    return backups
+
+
+@_compiled
+def _sweep(
+    env: EnvModel,
+    block: Block,
+    v: FloatArray,
+    rules: Rules,
+    order: IntArray,
+    position: IntArray,
+    fresh: BoolArray,
+    first: int,
+) -> tuple[int, bool, int]:
+    """Back up, nearest first, what has something new to hear, and mark what has to hear of that.
+
+    Returns the number of backups, whether there were changes, and the first place that has
+    something new to hear in turn.
+    """
+    head, link, per_state = env.head, env.link, env.succ.shape[1] * env.succ.shape[2]
+    constant, target, weight = block
+    backups, changed, nearest = 0, False, v.size
+    for i in range(first, v.size):
+        if not fresh[i]:
+            continue
+        fresh[i] = False
+        backups += 1
+        new, choice = _best(constant, target, weight, v, i)
+        change = abs(new - v[i])
+        if change <= rules.tolerance * abs(new) + _NEGLIGIBLE:
+            continue
+        if rules.signed:
+            mass = abs(constant[i, choice])
+            for k in range(target.shape[2]):
+                mass += weight[i, choice, k] * abs(v[target[i, choice, k]])
+            if change <= rules.tolerance * mass:
+                continue
+        v[i] = new
+        changed = True
+        edge = head[order[i]]
+        while edge != NO_EDGE:
+            heard = position[edge // per_state]
+            if heard >= 0:
+                fresh[heard] = True
+                if heard <= i:
+                    nearest = min(nearest, heard)
+            edge = link[edge]
+    return backups, changed, nearest
+
+
+@_compiled
+def _copy_layer(value: FloatArray, layer: IntArray) -> FloatArray:
+    copy = np.empty((layer.size, value.shape[1]))
+    for i in range(layer.size):
+        copy[i] = value[layer[i]]
+    return copy.ravel()
+
+
+@_compiled
+def _extrapolate(
+    value: FloatArray, layer: IntArray, before: FloatArray, between: FloatArray
+) -> None:
+    """Jump along the last change as far as its rate of decay says."""
+    now = _copy_layer(value, layer)
+    dot = np.sum((now - between) * (between - before))
+    square = np.sum((between - before) ** 2)
+    if 0.0 < dot < square:
+        jump = dot / (square - dot)  # rate + rate^2 + ..., the changes still to come
+        now += jump * (now - between)
+        for i in range(layer.size):
+            value[layer[i]] = now[i * value.shape[1] : (i + 1) * value.shape[1]]
+
+
+# --- an incremental solve: a worklist from what has changed
+
+
+@_inlined
+def _push(
+    ring: IntArray,
+    first: IntArray,
+    length: IntArray,
+    waiting: BoolArray,
+    done: BoolArray,
+    q: int,
+    s: int,
+) -> None:
+    """Put the pair (s, q) on the worklist, once."""
+    if not waiting[q, s] and not done[q, s]:
+        waiting[q, s] = True
+        ring[q, (first[q] + length[q]) % ring.shape[1]] = s
+        length[q] += 1
+
+
+@_compiled
+def env_changed(tables: Tables, work: Worklist, s: int) -> None:
+    """Something about the actions of s has changed: back it up with every machine state."""
+    ring, first, length, waiting = work
+    for q in range(waiting.shape[0]):
+        _push(ring, first, length, waiting, tables.done, q, s)
+
+
+@_compiled
+def task_changed(
+    env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, gamma: float, q: int, s: int
+) -> None:
+    """What the machine does in q on arriving in s has changed: back up what leads to s."""
+    label, next_state, task_prob, task_reward = task
+    value, gain, done = tables
+    ring, first, length, waiting = work
+    gain[q, s] = _gain(label, next_state, task_prob, task_reward, value, gamma, q, s)
+    edge = env.head[s]
+    while edge != NO_EDGE:
+        source = edge // (env.succ.shape[1] * env.succ.shape[2])
+        _push(ring, first, length, waiting, done, q, source)
+        edge = env.link[edge]
+
+
+@_compiled
+def value_changed(
+    env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, gamma: float, q: int, s: int
+) -> None:
+    """Spread a change of V(s, q) to all that leads to it, in every layer."""
+    for p in range(tables.value.shape[0]):
+        if _leads_to(task.next_state, task.prob, p, task.label[s], q):
+            task_changed(env, task, tables, work, gamma, p, s)
+
+
+@_compiled
+def settle(
+    env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, layer: IntArray, rules: Rules
+) -> int:
+    """Work off the list within one machine layer; returns the number of backups."""
+    succ, prob, reward = env.succ, env.prob, env.reward
+    value, gain, done = tables
+    ring, first, length, waiting = work
+    backups = 0
+    busy = True
+    while busy:
+        busy = False
+        for q in layer:
+            for _ in range(length[q]):  # those that wait as this round begins
+                s = ring[q, first[q]]
+                first[q] = (first[q] + 1) % ring.shape[1]
+                length[q] -= 1
+                waiting[q, s] = False
+                if done[q, s]:
+                    continue
+                backups += 1
+                new, action = _best_action(succ, prob, reward, gain, rules.optimistic, q, s)
+                change = abs(new - value[q, s])
+                if change <= rules.tolerance * abs(new) + _NEGLIGIBLE:
+                    continue
+                if rules.signed and change <= rules.tolerance * _mass(
+                    succ, prob, reward, gain, q, s, action
+                ):
+                    continue
+                value[q, s] = new
+                value_changed(env, task, tables, work, rules.gamma, q, s)
+                busy = True
+    return backups
+
+
+# --- following a policy
+
+
+@_compiled
+def follow(
+    env: EnvModel,
+    task: TaskModel,
+    done: BoolArray,
+    success: BoolArray,
+    policy: IntArray,
+    start: FloatArray,
+    gamma: float,
+    steps: int,
+) -> tuple[float, float, float]:
+    """Spread the start distribution `[q, s]` along a policy for so many steps.
+
+    Returns the discounted reward collected, the probability of success within these steps, and the
+    mean of (length x success).
+    """
+    n_q, n_states = done.shape
+    here, there = start.copy(), np.zeros(start.shape)  # probability mass now and one step later
+    active, reached = np.empty(start.size, np.int32), np.empty(start.size, np.int32)
+    n_active = 0
+    collected = succeeded = lengths = 0.0
+    for q in range(n_q):
+        for s in range(n_states):
+            if start[q, s] > 0.0 and not done[q, s]:
+                active[n_active] = q * n_states + s
+                n_active += 1
+            elif success[q]:
+                succeeded += start[q, s]
+    discount = 1.0
+    for step in range(1, steps + 1):
+        n_reached, alive = 0, 0.0
+        for i in range(n_active):
+            q, s = active[i] // n_states, active[i] % n_states
+            mass, a = here[q, s], policy[q, s]
+            here[q, s] = 0.0
+            collected += discount * mass * env.reward[s, a]
+            for k in range(env.succ.shape[2]):
+                arriving = mass * env.prob[s, a, k]
+                if arriving <= 0.0:
+                    continue
+                target = env.succ[s, a, k]
+                label = task.label[target]
+                collected += discount * arriving * task.reward[q, label]
+                for j in range(task.next_state.shape[2]):
+                    moving = arriving * task.prob[q, label, j]
+                    next_q = task.next_state[q, label, j]
+                    if moving <= 0.0:
+                        continue
+                    if not done[next_q, target]:
+                        if there[next_q, target] == 0.0:
+                            reached[n_reached] = next_q * n_states + target
+                            n_reached += 1
+                        there[next_q, target] += moving
+                        alive += moving
+                    elif success[next_q]:
+                        succeeded += moving
+                        lengths += moving * step
+        here, there = there, here
+        active, reached, n_active = reached, active, n_reached
+        discount *= gamma
+        if alive <= _SPENT * succeeded:
+            break
+    return collected, succeeded, lengths
+
+
+@_compiled
+def nominal_run(
+    env: EnvModel,
+    task: TaskModel,
+    done: BoolArray,
+    success: BoolArray,
+    policy: IntArray,
+    q: int,
+    s: int,
+    steps: int,
+) -> int:
+    """The length of the run where the most likely outcome always happens; -1 without success."""
+    for step in range(steps + 1):
+        if done[q, s]:
+            return step if success[q] else -1
+        s = _most_likely(env, s, policy[q, s])
+        label = task.label[s]
+        q = task.next_state[q, label, np.argmax(task.prob[q, label])]
+    return -1
+
+
+@_compiled
+def _most_likely(env: EnvModel, s: int, a: int) -> int:
+    best, target = 0.0, s
+    for k in range(env.succ.shape[2]):
+        total = 0.0  # outcomes listed twice count together
+        for j in range(env.succ.shape[2]):
+            if env.succ[s, a, j] == env.succ[s, a, k]:
+                total += env.prob[s, a, j]
+        if total > best:
+            best, target = total, env.succ[s, a, k]
+    return target

@@ -1,0 +1,106 @@
+"""The two factors of a problem as the arrays that planning kernels take."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from qrmax.model.problem import Problem
+from qrmax.planning import kernels
+from qrmax.planning.arrays import BoolArray, EnvModel, IntArray, TaskModel
+
+
+class Model(NamedTuple):
+    """Both factors, where episodes end, and the order to solve the machine in."""
+
+    env: EnvModel
+    task: TaskModel
+    done: BoolArray  # [q, s]
+    layers: tuple[IntArray, ...]  # groups of machine states, last first
+
+
+_models: WeakKeyDictionary[Problem, Model] = WeakKeyDictionary()
+
+
+def model_of(problem: Problem) -> Model:
+    """The planner's view of a problem, made once for each problem."""
+    if problem not in _models:
+        _models[problem] = _build(problem)
+    return _models[problem]
+
+
+def unlinked_env(n_states: int, n_actions: int, n_successors: int) -> EnvModel:
+    """A world of which nothing is known."""
+    shape = (n_states, n_actions, n_successors)
+    return EnvModel(
+        succ=np.zeros(shape, dtype=np.int32),
+        prob=np.zeros(shape),
+        reward=np.full(shape[:2], np.inf),
+        head=np.full(n_states, kernels.NO_EDGE, dtype=np.int32),
+        link=np.full(np.prod(shape), kernels.NOT_LINKED, dtype=np.int32),
+    )
+
+
+def _build(problem: Problem) -> Model:
+    mdp, table = problem.mdp, problem.table
+    head, link = kernels.link_predecessors(mdp.succ, mdp.prob)
+    return Model(
+        env=EnvModel(mdp.succ, mdp.prob, mdp.expected_reward(), head, link),
+        task=TaskModel(
+            label=problem.label.copy(),  # writable as all task arrays are: one compilation serves
+            next_state=table.next_state[:, :, None],
+            prob=np.ones((*table.next_state.shape, 1)),
+            reward=table.reward,
+        ),
+        done=np.ascontiguousarray(problem.done().T),
+        layers=machine_layers(table.next_state, table.terminal),
+    )
+
+
+def machine_layers(next_state: IntArray, terminal: BoolArray) -> tuple[IntArray, ...]:
+    """The strongly connected components of a machine, last first (Tarjan, without recursion).
+
+    A component is solved once all that it can lead to is. Terminal states need no solving.
+
+    >>> layers = machine_layers(np.array([[0, 1], [0, 2], [2, 2]]), np.array([False, False, True]))
+    >>> [layer.tolist() for layer in layers]
+    [[0, 1]]
+    """
+    n = len(terminal)
+    index, low = [-1] * n, [0] * n
+    path: list[int] = []
+    on_path = [False] * n
+    layers: list[IntArray] = []
+    counter = 0
+    for root in range(n):
+        if index[root] >= 0:
+            continue
+        work = [(root, iter(np.unique(next_state[root]).tolist()))]
+        while work:
+            q, targets = work[-1]
+            if index[q] < 0:
+                index[q] = low[q] = counter
+                counter += 1
+                path.append(q)
+                on_path[q] = True
+            for target in targets:
+                if index[target] < 0:
+                    work.append((target, iter(np.unique(next_state[target]).tolist())))
+                    break
+                if on_path[target]:
+                    low[q] = min(low[q], low[target])
+            else:
+                work.pop()
+                if work:
+                    parent = work[-1][0]
+                    low[parent] = min(low[parent], low[q])
+                if low[q] == index[q]:
+                    at = path.index(q)
+                    component, path = path[at:], path[:at]
+                    for member in component:
+                        on_path[member] = False
+                    if not terminal[q]:
+                        layers.append(np.array(sorted(component), dtype=np.int32))
+    return tuple(layers)

@@ -1,0 +1,155 @@
+"""How good a policy is, exactly: no episode is sampled.
+
+With a limit on the length of an episode, the start distribution is spread along the policy step by
+step. Without one, three linear systems are solved by the sweeps of value iteration with the action
+fixed:
+
+    V(x) = r(x) + gamma sum_x' P(x' | x) V(x')     discounted value
+    h(x) = sum_x' P(x' | x) h(x'),  1 on success   probability of success
+    w(x) = h(x) + sum_x' P(x' | x) w(x')           mean of (length x success)
+
+so that the mean length of the successful episodes is w / h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qrmax.automata.reward_machine import Edge, RewardMachine
+from qrmax.errors import ParameterError, check_count, check_range
+from qrmax.model.mdp import TabularMDP
+from qrmax.model.problem import Problem
+from qrmax.planning import kernels
+from qrmax.planning.arrays import FloatArray, IntArray, TaskModel
+from qrmax.planning.models import Model, model_of
+from qrmax.planning.value_iteration import solve, solve_model
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What following a policy from the start of an episode brings.
+
+    >>> import qrmax
+    >>> problem = qrmax.make("office/map1/exp1")
+    >>> evaluation = qrmax.evaluate(problem, qrmax.solve(problem).policy)
+    >>> round(evaluation.success, 4), round(evaluation.mean_length, 2), evaluation.nominal_length
+    (0.6687, 21.1, 15)
+    """
+
+    start_value: float  # discounted reward
+    success: float  # probability of success
+    mean_length: float | None  # of the successful episodes; None where there are none
+    nominal_length: int | None  # where the most likely outcome always happens; None: no success
+
+
+def evaluate(
+    problem: Problem,
+    policy: ArrayLike,
+    gamma: float = 0.9,
+    *,
+    max_episode_steps: int | Literal["problem"] | None = "problem",
+) -> Evaluation:
+    """How good a policy `[s, q]` is, exactly.
+
+    `max_episode_steps` limits the length of an episode: that of the problem by default (1000 for
+    the built-in worlds), None for no limit. What is cut off there is no success and pays no more.
+    """
+    check_range("gamma", gamma, above=0.0, below=1.0)
+    if max_episode_steps == "problem":
+        max_episode_steps = problem.max_episode_steps
+    model = model_of(problem)
+    actions = _check_policy(problem, policy)
+    start = np.ascontiguousarray(problem.start().T)
+    if max_episode_steps is None:
+        value, success, lengths = _without_limit(problem, model, actions, start, gamma)
+    else:
+        check_count("max_episode_steps", max_episode_steps)
+        value, success, lengths = kernels.follow(
+            model.env,
+            model.task,
+            model.done,
+            problem.table.success,
+            actions,
+            start,
+            gamma,
+            max_episode_steps,
+        )
+    return Evaluation(
+        start_value=float(value),
+        success=float(success),
+        mean_length=float(lengths / success) if success > 0.0 else None,
+        nominal_length=_nominal_length(problem, model, actions, start, max_episode_steps),
+    )
+
+
+def warm_up() -> None:
+    """Compile the kernels, or load them from the disk cache, so that what follows is quick."""
+    mdp = TabularMDP([[[1]], [[1]]], [[[1.0]], [[1.0]]])
+    task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
+    problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=1)
+    evaluate(problem, solve(problem).policy)
+
+
+def _without_limit(
+    problem: Problem, model: Model, policy: IntArray, start: FloatArray, gamma: float
+) -> tuple[float, float, float]:
+    value = solve_model(model, gamma, policy=policy).value
+    no_reward = model.env._replace(reward=np.zeros_like(model.env.reward))
+    succeeds = problem.table.success
+    arrival = np.where(succeeds[problem.table.next_state], 1.0, 0.0)  # [q, label]
+    arrival[problem.table.terminal] = 0.0
+    counting = model._replace(env=no_reward, task=model.task._replace(reward=arrival))
+    chance = solve_model(counting, 1.0, policy=policy).value
+    onward = kernels.gains(counting.task, chance, 1.0)  # [q, s]: success after arriving in s
+    timing = model._replace(env=no_reward, task=_paying(model, onward))
+    lengths = solve_model(timing, 1.0, policy=policy).value
+    success = chance + np.where(model.done & succeeds[:, None], 1.0, 0.0)
+    return (
+        float((start * value).sum()),
+        float((start * success).sum()),
+        float((start * lengths).sum()),
+    )
+
+
+def _paying(model: Model, reward: FloatArray) -> TaskModel:
+    """The same machine where arriving in s with the machine in q pays `reward[q, s]`."""
+    label = model.task.label
+    return TaskModel(
+        label=np.arange(len(label), dtype=np.int32),
+        next_state=model.task.next_state[:, label],
+        prob=model.task.prob[:, label],
+        reward=reward,
+    )
+
+
+def _nominal_length(
+    problem: Problem, model: Model, policy: IntArray, start: FloatArray, limit: int | None
+) -> int | None:
+    q, s = divmod(int(start.argmax()), start.shape[1])
+    longest = start.size if limit is None else limit  # a longer run would repeat itself
+    length = kernels.nominal_run(
+        model.env, model.task, model.done, problem.table.success, policy, q, s, longest
+    )
+    return int(length) if length >= 0 else None
+
+
+def _check_policy(problem: Problem, policy: ArrayLike) -> IntArray:
+    actions = np.asarray(policy)
+    shape = (problem.n_states, problem.n_task_states)
+    if actions.shape != shape or actions.dtype.kind not in "iu":
+        raise ParameterError(
+            f"policy holds {actions.dtype} of shape {actions.shape}; needed: an action's number "
+            f"for each state and task state, whole numbers of shape {shape}"
+        )
+    outside = (actions < 0) | (actions >= problem.n_actions)
+    if outside.any():
+        s, q = (int(i) for i in np.unravel_index(int(outside.argmax()), shape))
+        raise ParameterError(
+            f"policy is {actions[s, q]} at state {s}, task state {q}; "
+            f"allowed: 0 to {problem.n_actions - 1}"
+        )
+    return np.ascontiguousarray(actions.T, dtype=np.int32)

@@ -1,0 +1,131 @@
+"""The equations in NumPy: what the kernels must compute, and what the tests hold them to.
+
+Slow and plain on purpose. Tables are `[s, q]`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from qrmax.model.mdp import TabularMDP
+from qrmax.model.problem import Problem
+from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
+
+
+def gains(problem: Problem, value: FloatArray, gamma: float) -> FloatArray:
+    """G(q, s') = R_Q(q, s') + gamma V(s', q') as `[s', q]`."""
+    next_q = problem.table.next_state[:, problem.label].T  # [s', q]
+    reward = problem.table.reward[:, problem.label].T
+    live = np.where(problem.done(), 0.0, value)
+    return reward + gamma * np.take_along_axis(live, next_q, axis=1)
+
+
+def action_values(problem: Problem, value: FloatArray, gamma: float) -> FloatArray:
+    """Q(s, q, a) = R_E(s, a) + sum_s' P(s' | s, a) G(q, s') as `[s, q, a]`, 0 where done."""
+    gain = gains(problem, value, gamma)[problem.mdp.succ]  # [s, a, k, q]
+    table = np.einsum("sak,sakq->sqa", problem.mdp.prob, gain)
+    table += problem.mdp.expected_reward()[:, None, :]
+    return np.where(problem.done()[:, :, None], 0.0, table)
+
+
+def solve(problem: Problem, gamma: float, *, tolerance: float = 1e-14) -> FloatArray:
+    """V on the factors, by sweeps over all pairs at once."""
+    value = np.zeros((problem.n_states, problem.n_task_states))
+    while True:
+        new = action_values(problem, value, gamma).max(axis=2)
+        if np.abs(new - value).max() <= tolerance * np.abs(new).max() * (1.0 - gamma):
+            return np.asarray(new)
+        value = new
+
+
+def solve_product(product: TabularMDP, gamma: float, *, tolerance: float = 1e-14) -> FloatArray:
+    """V of any tabular process by plain value iteration: knows nothing of tasks."""
+    value = np.zeros(product.n_states)
+    while True:
+        future = np.where(product.terminal[product.succ], 0.0, value[product.succ])
+        worth = (product.prob * (product.reward + gamma * future)).sum(axis=2).max(axis=1)
+        new = np.where(product.terminal, 0.0, worth)
+        if np.abs(new - value).max() <= tolerance * np.abs(new).max() * (1.0 - gamma):
+            return np.asarray(new)
+        value = new
+
+
+def solve_optimistic(
+    problem: Problem,
+    gamma: float,
+    known_env: BoolArray,
+    known_task: BoolArray,
+    optimistic: float,
+    *,
+    tolerance: float = 1e-14,
+) -> FloatArray:
+    """V where only some (s, a), (q, s') are known; a backup that needs more is `optimistic`."""
+    listed = (problem.mdp.prob > 0)[:, :, :, None]  # [s, a, k, 1]
+    arrivals = known_task.T[problem.mdp.succ]  # [s, a, k, q]
+    covered = (arrivals | ~listed).all(axis=2) & known_env[:, :, None]  # [s, a, q]
+    usable = np.moveaxis(covered, 2, 1)  # [s, q, a]
+    value = np.where(problem.done(), 0.0, optimistic)
+    while True:
+        table = np.where(usable, action_values(problem, value, gamma), optimistic)
+        new = np.where(problem.done(), 0.0, table.max(axis=2))
+        if np.abs(new - value).max() <= tolerance * np.abs(new).max() * (1.0 - gamma):
+            return np.asarray(new)
+        value = new
+
+
+class PolicyValues(NamedTuple):
+    """What a policy brings from the start."""
+
+    start_value: float
+    success: float
+    lengths: float  # mean of (length x success)
+
+
+def evaluate(
+    problem: Problem, policy: IntArray, gamma: float, max_episode_steps: int | None
+) -> PolicyValues:
+    """A policy `[s, q]` as a dense Markov chain on the product: tiny problems only."""
+    product = problem.product()
+    pairs = np.arange(product.n_states)
+    actions = policy.reshape(-1)
+    chain = np.zeros((product.n_states, product.n_states))
+    succ, prob = product.succ[pairs, actions], product.prob[pairs, actions]
+    np.add.at(chain, (pairs[:, None], succ), prob)
+    chain[product.terminal] = 0.0
+    reward = (prob * product.reward[pairs, actions]).sum(axis=1) * ~product.terminal
+    goal = np.tile(problem.table.success, problem.n_states)  # [pair]
+    if max_episode_steps is None:
+        return _evaluate_forever(product, chain, reward, goal, gamma)
+    mass = product.start.copy()
+    value, success, lengths = 0.0, float(mass[goal].sum()), 0.0
+    for step in range(1, max_episode_steps + 1):
+        mass = np.where(product.terminal, 0.0, mass)
+        value += gamma ** (step - 1) * float(mass @ reward)
+        mass = mass @ chain
+        success += float(mass[goal].sum())
+        lengths += step * float(mass[goal].sum())
+    return PolicyValues(value, success, lengths)
+
+
+def _evaluate_forever(
+    product: TabularMDP, chain: FloatArray, reward: FloatArray, goal: BoolArray, gamma: float
+) -> PolicyValues:
+    identity = np.eye(product.n_states)
+    value = np.linalg.solve(identity - gamma * chain, reward)
+    reaches = goal.copy()  # pairs from which success is possible; elsewhere the system is singular
+    while True:
+        wider = reaches | ((chain @ reaches) > 0)
+        if (wider == reaches).all():
+            break
+        reaches = wider
+    inner = reaches & ~goal
+    inside = np.ix_(inner, inner)
+    h = goal.astype(np.float64)
+    h[inner] = np.linalg.solve(identity[inside] - chain[inside], chain[inner][:, goal].sum(axis=1))
+    w = np.zeros(product.n_states)
+    w[inner] = np.linalg.solve(identity[inside] - chain[inside], h[inner])
+    return PolicyValues(
+        float(product.start @ value), float(product.start @ h), float(product.start @ w)
+    )

@@ -1,0 +1,148 @@
+"""A text with a name, and errors that point into it.
+
+Maps, tasks and guards are texts that people write, so what is wrong with one is shown where it is:
+
+    MapError: my.txt, line 4, column 7: unknown tile 'X'
+      4 | . . . X . .|c
+                ^
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from qrmax.errors import SourceError, UnknownNameError
+
+AnyError = TypeVar("AnyError", bound=Exception)
+
+MAX_BYTES = 64 * 2**20  # a 4000 x 4000 map; anything larger is surely not meant to be read as text
+EXCERPT_WIDTH = 72
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A named text.
+
+    >>> raise Source("guard", "coffee & )").error(ValueError, "unexpected ')'", column=10)
+    Traceback (most recent call last):
+    ...
+    ValueError: guard, column 10: unexpected ')'
+      coffee & )
+               ^
+    """
+
+    name: str
+    text: str
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Source:
+        """Read a UTF-8 file; a `SourceError` says why where that is not possible."""
+        try:
+            problem = _unreadable(Path(path).stat())
+            data = b"" if problem else Path(path).read_bytes()
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        if problem:
+            raise SourceError(f"{path}: {problem}")
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise SourceError(
+                f"{path}: not UTF-8 text (byte {data[error.start]:#04x} at offset {error.start})"
+            ) from error
+        if not text.strip():
+            raise SourceError(f"{path}: is empty")
+        return Source(str(path), text.replace("\r\n", "\n"))
+
+    @staticmethod
+    def find(spec: str | os.PathLike[str], kind: str, folder: Path, suffix: str) -> Source:
+        """The built-in file of that name in `folder`, or else the user's own file of that path."""
+        names = builtin_names(folder, suffix)
+        if str(spec) in names:
+            return Source.read(folder / f"{spec}{suffix}")
+        if str(spec).endswith(suffix) or _exists(spec):
+            return Source.read(spec)
+        hint = f"a file of your own is given by its path, such as my{suffix}"
+        raise UnknownNameError(kind, str(spec), names, hint=hint)
+
+    def lines(self) -> list[str]:
+        """The lines of the text, without their line ends."""
+        return self.text.split("\n")
+
+    def error(
+        self,
+        kind: type[AnyError],
+        message: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        note: str = "",
+    ) -> AnyError:
+        """An error of this kind with the place (counted from 1), an excerpt and a caret."""
+        place = [self.name]
+        if line is not None:
+            place.append(f"line {line}")
+        if column is not None:
+            place.append(f"column {column}")
+        parts = [f"{', '.join(place)}: {message}"]
+        if line is not None or column is not None:
+            parts.append(self._excerpt(line, column))
+        if note:
+            parts.append(f"  {note}")
+        return kind("\n".join(parts))
+
+    def _excerpt(self, line: int | None, column: int | None) -> str:
+        shown = self.lines()[(line or 1) - 1]
+        cut = 0
+        if column is not None and len(shown) > EXCERPT_WIDTH:
+            cut = max(0, min(column - EXCERPT_WIDTH // 2, len(shown) - EXCERPT_WIDTH))
+        margin = f"  {line} | " if line is not None else "  "
+        excerpt = margin + "".join(
+            char if char.isprintable() else "?" for char in shown[cut : cut + EXCERPT_WIDTH]
+        )
+        if column is not None:
+            excerpt += "\n" + " " * (len(margin) + column - 1 - cut) + "^"
+        return excerpt
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file, whole or not at all: what was there stays until the new content is complete."""
+    target = Path(path)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    try:
+        unfinished.write_bytes(data)
+        unfinished.replace(target)
+    except (OSError, ValueError) as error:
+        with contextlib.suppress(OSError, ValueError):
+            unfinished.unlink(missing_ok=True)
+        reason = getattr(error, "strerror", None) or error
+        raise SourceError(f"{path}: cannot be written: {reason}") from error
+
+
+def builtin_names(folder: Path, suffix: str) -> list[str]:
+    """The names of the files in `folder` and below, without their suffix."""
+    paths = (path.relative_to(folder) for path in folder.rglob(f"*{suffix}"))
+    return sorted(path.as_posix().removesuffix(suffix) for path in paths)
+
+
+def _unreadable(status: os.stat_result) -> str:
+    """Why a file of this kind is not read, or nothing."""
+    if stat.S_ISDIR(status.st_mode):
+        return "is a directory; a text file is needed"
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a regular file; a text file is needed"
+    if status.st_size > MAX_BYTES:
+        return f"{status.st_size >> 20} MiB; the largest allowed is {MAX_BYTES >> 20} MiB"
+    return ""
+
+
+def _exists(spec: str | os.PathLike[str]) -> bool:
+    try:
+        return Path(spec).exists()
+    except (OSError, ValueError):  # a name too long for the file system, or one with a NUL
+        return False

@@ -1,0 +1,1 @@
+"""Where it happens: worlds with discrete states and actions."""

@@ -1,0 +1,61 @@
+"""Problems by name."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from qrmax.automata.files import task_names
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import ParameterError, UnknownNameError
+from qrmax.model.problem import Problem
+from qrmax.worlds.grid import GridMap, map_names
+from qrmax.worlds.office import OfficeOptions, office
+
+
+def problem_names() -> list[str]:
+    """The names of the paper's problems, each of them an argument of `make`."""
+    common = [name for name in task_names() if "/" not in name]
+    return [f"office/{name}/{task}" for name in map_names() for task in common]
+
+
+def make(
+    name: str | None = None,
+    *,
+    map: str | os.PathLike[str] | GridMap | None = None,  # noqa: A002 (people call it a map)
+    task: str | os.PathLike[str] | RewardMachine | None = None,
+    **options: Any,
+) -> Problem:
+    """A problem by its name, or from a map and a task of your own.
+
+    >>> make("office/map1/exp5", slip=0.1)
+    Problem('office/map1/exp5': 108 states x 9 task states, 4 actions)
+    >>> make(map="map2", task="exp1")
+    Problem('office/map2/exp1': 144 states x 3 task states, 4 actions)
+
+    `map` and `task` are names of built-in ones, paths of your own files, or the objects themselves.
+    The other options are those of `OfficeOptions`: slip=0.2, slips=None, decoration_penalty=0.0,
+    decorations_terminate=True, blocked_moves_slip=False, max_episode_steps=1000.
+    """
+    if name is not None:
+        named_map, named_task = _parts(name)
+        if (map and named_map) or (task and named_task):
+            raise ParameterError(f"make: the name {name!r} and map=... or task=... contradict")
+        map, task = map or named_map, task or named_task  # noqa: A001
+    if map is None or task is None:
+        missing = "a map" if map is None else "a task"
+        raise ParameterError(
+            f"make needs {missing}: give a name such as 'office/map1/exp5', or map=... and task=..."
+        )
+    unknown = [key for key in options if key not in OfficeOptions.__slots__]
+    if unknown:
+        raise UnknownNameError("option of make", unknown[0], OfficeOptions.__slots__)
+    return office(map, task, OfficeOptions(**options))
+
+
+def _parts(name: str) -> tuple[str | None, str | None]:
+    """The map and the task in `office/MAP/TASK` or `office/MAP`."""
+    world, *rest = name.split("/", maxsplit=2)
+    if world != "office":
+        raise UnknownNameError("world", name, problem_names())
+    return (rest[0] if rest else None), (rest[1] if len(rest) > 1 else None)

@@ -1,0 +1,172 @@
+"""Our worlds as Gymnasium environments.
+
+    >>> import gymnasium, qrmax
+    >>> env = gymnasium.make("qrmax/Office-map1-exp5-v0", slip=0.1)
+    >>> observation, info = env.reset(seed=7)
+    >>> int(observation["state"]), int(observation["task"])
+    (86, 0)
+    >>> observation, reward, terminated, truncated, info = env.step(0)
+    >>> sorted(info)
+    ['label', 'r_env', 'r_task', 'success']
+    >>> env.close()
+
+The observation holds the number of the world state and of the task state. `info` splits the reward
+into what the world and what the task paid, and tells the label read (the propositions true in the
+state reached) and whether the task has succeeded.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import ParameterError
+from qrmax.model.problem import Problem
+from qrmax.worlds.catalog import problem_names
+from qrmax.worlds.grid import ACTIONS, GridMap, load_map
+from qrmax.worlds.office import OfficeOptions, office_problem, office_task
+from qrmax.worlds.picture import draw, write
+
+Observation = dict[str, np.int64]
+Info = dict[str, Any]
+
+
+def register_worlds() -> None:
+    """Register the paper's worlds as `qrmax/Office-MAP-TASK-v0`; doing it twice does no harm."""
+    for name in problem_names():
+        _, map_name, task = name.split("/")
+        env_id = f"qrmax/Office-{map_name}-{task}-v0"
+        if env_id not in gymnasium.registry:
+            gymnasium.register(
+                env_id,
+                entry_point="qrmax.worlds.gymnasium:OfficeEnv",
+                max_episode_steps=OfficeOptions().max_episode_steps,
+                kwargs={"map": map_name, "task": task},
+            )
+
+
+class ProblemEnv(gymnasium.Env[Observation, np.int64]):
+    """Any tabular problem as an environment.
+
+    Episodes end where the world or the task ends them. Truncation is Gymnasium's: give
+    `max_episode_steps` to `gymnasium.make`, or wrap in `gymnasium.wrappers.TimeLimit`.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        parts: dict[str, spaces.Space[Any]] = {
+            "state": spaces.Discrete(problem.n_states),
+            "task": spaces.Discrete(problem.n_task_states),
+        }
+        self.observation_space = spaces.Dict(parts)  # type: ignore[assignment]
+        self.action_space = spaces.Discrete(problem.n_actions)
+        self.state = int(problem.mdp.start.argmax())
+        self.task = int(problem.table.initial[problem.label[self.state]])
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        """Start an episode; the machine reads the start state where the task says so."""
+        super().reset(seed=seed, options=options)
+        self.state = self._draw(self.problem.mdp.start)
+        self.task = int(self.problem.table.initial[self.problem.label[self.state]])
+        return self._observation(), self._info(0.0, 0.0)
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
+        """Act, then let the task read the label of the state reached."""
+        mdp, table = self.problem.mdp, self.problem.table
+        if not self.action_space.contains(action):
+            raise ParameterError(
+                f"action is {action!r}; allowed: 0 to {self.problem.n_actions - 1}"
+            )
+        if self._done():
+            return self._observation(), 0.0, True, False, self._info(0.0, 0.0)
+        k = self._draw(mdp.prob[self.state, action])
+        r_env = float(mdp.reward[self.state, action, k])
+        self.state = int(mdp.succ[self.state, action, k])
+        label = self.problem.label[self.state]
+        r_task = float(table.reward[self.task, label])
+        self.task = int(table.next_state[self.task, label])
+        reward = r_env + r_task
+        return self._observation(), reward, self._done(), False, self._info(r_env, r_task)
+
+    def _draw(self, distribution: NDArray[np.float64]) -> int:
+        """An index with its probability; rounding never lands on one that is impossible."""
+        possible = np.flatnonzero(distribution)
+        reached = np.cumsum(distribution[possible])
+        at = int(np.searchsorted(reached, self.np_random.random() * reached[-1], side="right"))
+        return int(possible[min(at, len(possible) - 1)])
+
+    def _done(self) -> bool:
+        ended = self.problem.mdp.terminal[self.state] or self.problem.table.terminal[self.task]
+        return bool(ended)
+
+    def _observation(self) -> Observation:
+        return {"state": np.int64(self.state), "task": np.int64(self.task)}
+
+    def _info(self, r_env: float, r_task: float) -> Info:
+        label = self.problem.labels[self.problem.label[self.state]]
+        return {
+            "r_env": r_env,
+            "r_task": r_task,
+            "label": tuple(sorted(label)),
+            "success": bool(self.problem.table.success[self.task]),
+        }
+
+
+class OfficeEnv(ProblemEnv):
+    """An Office world with a task: `map`, `task` and the rules of `OfficeOptions`.
+
+    `map` and `task` are names of built-in ones, paths of your own files, or the objects themselves.
+    """
+
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012 (Gymnasium's)
+
+    def __init__(
+        self,
+        map: str | os.PathLike[str] | GridMap,  # noqa: A002 (people call it a map)
+        task: str | os.PathLike[str] | RewardMachine,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ParameterError(f"render_mode is {render_mode!r}; allowed: 'ansi', 'rgb_array'")
+        self.grid = map if isinstance(map, GridMap) else load_map(map)
+        super().__init__(
+            office_problem(self.grid, office_task(self.grid, task), OfficeOptions(**options))
+        )
+        self.render_mode = render_mode
+        self._last: int | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        """Start an episode."""
+        self._last = None
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
+        """Move up (0), right (1), down (2) or left (3)."""
+        outcome = super().step(action)
+        self._last = int(action)
+        return outcome
+
+    def render(self) -> Any:
+        """The map with the walker on it, as text or as a picture."""
+        if self.render_mode == "ansi":
+            move = "" if self._last is None else f"  (moved {ACTIONS[self._last]})"
+            state = self.problem.machine.states[self.task]
+            return f"{write(self.grid, self.state)}\ntask state: {state}{move}\n"
+        if self.render_mode == "rgb_array":
+            return draw(self.grid, self.state)
+        gymnasium.logger.warn("render() without a render_mode shows nothing; give one to make()")
+        return None
+
+
+register_worlds()
