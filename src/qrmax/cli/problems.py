@@ -51,13 +51,13 @@ _OPTIONS = (
         help="What stepping on a decoration costs.",
     ),
     click.option(
-        "--decorations-terminate/--decorations-stay",
+        "--decorations-terminate/--no-decorations-terminate",
         default=True,
         show_default=True,
         help="Whether that ends the episode.",
     ),
     click.option(
-        "--blocked-moves-slip/--blocked-moves-wait",
+        "--blocked-moves-slip/--no-blocked-moves-slip",
         default=False,
         show_default=True,
         help="Whether a move into a wall can slip.",

@@ -25,7 +25,8 @@ class TabularMDP:
     TabularMDP(2 states, 1 actions, up to 2 successors)
 
     `reward` and `terminal` default to nothing; `start` is a state or a distribution over states.
-    The arrays are checked, copied only where their type differs, and read-only from then on.
+    The arrays are checked, and read-only here from then on. They are copied only where their type
+    differs: do not change your own afterwards.
     """
 
     succ: NDArray[np.int32]  # [s, a, k]
@@ -60,8 +61,10 @@ class TabularMDP:
         self.terminal = ends
         self.start = _start_distribution(start, n_states)
         self._check()
-        for array in (self.succ, self.prob, self.reward, self.terminal, self.start):
-            array.flags.writeable = False
+        for name in ("succ", "prob", "reward", "terminal", "start"):
+            view = getattr(self, name).view()  # the caller's own array stays as it is
+            view.flags.writeable = False
+            setattr(self, name, view)
 
     @staticmethod
     def from_dense(

@@ -309,7 +309,7 @@ def _solve_block(
     backups = _build_up(block, v, ends, rules.tolerance) if from_nothing else 0
     fresh = np.ones(v.size, np.bool_)  # has not heard the latest yet
     first = 0  # the first one that has not
-    changed = False
+    changed = from_nothing
     for _ in range(_SWEEPS):
         if first >= v.size:
             break
@@ -399,7 +399,10 @@ def _gather(
     order: IntArray,
     position: IntArray,
 ) -> Block:
-    """The equations of V(., q), in order: a plain process in which everything else is reward."""
+    """The equations of V(., q), in order: a plain process in which everything else is reward.
+
+    Waiting in place is solved for: v = c + w v + rest becomes v = (c + rest) / (1 - w).
+    """
     succ, prob, reward = env.succ, env.prob, env.reward
     n_actions = succ.shape[1] if policy.shape[0] == 0 else 1
     constant = np.empty((order.size, n_actions))
@@ -410,12 +413,19 @@ def _gather(
         for choice in range(n_actions):
             a = choice if policy.shape[0] == 0 else policy[q, s]
             constant[i, choice] = reward[s, a]
+            waits = 0.0
             for k in range(succ.shape[2]):
                 s_next, p = succ[s, a, k], prob[s, a, k]
                 constant[i, choice] += p * leaving[s_next]
-                if p > 0.0 and position[s_next] >= 0:
+                if s_next == s:
+                    waits += p * staying[s]
+                elif p > 0.0 and position[s_next] >= 0:
                     target[i, choice, k] = position[s_next]
                     weight[i, choice, k] = p * staying[s_next]
+            if 0.0 < waits < 1.0:
+                constant[i, choice] /= 1.0 - waits
+                for k in range(succ.shape[2]):
+                    weight[i, choice, k] /= 1.0 - waits
     return Block(constant, target, weight)
 
 

@@ -1,0 +1,322 @@
+"""The command line, as people run it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+QRMAX = str(Path(sys.executable).with_name("qrmax"))
+VERBS = (["list"], ["show"], ["show", "map"], ["show", "task"], ["solve"], ["doctor"])
+GOOD_MAP = "start: 0,0\n\n. c O\n"
+GOOD_TASK = 'initial = "s"\nedges = [{ from = "s", when = "coffee", to = "t" }]\n'
+
+
+def run(
+    *arguments: str, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [QRMAX, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        timeout=120,
+        check=False,
+    )
+
+
+def python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def answer(*arguments: str, cwd: Path | None = None) -> str:
+    done = run(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_help_is_quick() -> None:
+    def seconds() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    costs = []
+    for _ in range(5):
+        before = seconds()
+        assert "Usage: qrmax" in answer("--help")
+        costs.append(seconds() - before)
+    assert min(costs) < 0.3
+
+
+@pytest.mark.parametrize("verb", [[], *VERBS, ["completion"]], ids=" ".join)
+def test_every_help_ends_with_an_example(verb: list[str]) -> None:
+    for flag in ("--help", "-h"):
+        last = answer(*verb, flag).rstrip().split("\n\n")[-1]
+        assert re.match(r"\s*Examples?: .*qrmax " + " ".join(verb), last)
+
+
+def test_the_version_is_that_of_the_library() -> None:
+    assert (
+        answer("--version")
+        == f"qrmax, version {python('import qrmax; print(qrmax.__version__)')}\n"
+    )
+
+
+def test_list_shows_worlds_maps_and_tasks() -> None:
+    lines = answer("list").split("\n")
+    assert lines[0] == "worlds: office/MAP/TASK, such as office/map1/exp5"
+    assert "map1  12 x 9    2,7" in lines
+    assert any(line.startswith("exp5        9 states  Visit A") for line in lines)
+    assert "map1" not in answer("list", "tasks")
+    names = json.loads(answer("list", "--json"))
+    assert [*names] == ["worlds", "maps", "tasks"]
+    assert "office/map1/exp5" in names["worlds"]
+    assert names["maps"] == ["map0", "map1", "map2", "map3", "map4"]
+    assert [*json.loads(answer("list", "maps", "--json"))] == ["maps"]
+
+
+def test_show_map_draws_the_start_and_explains_the_tiles() -> None:
+    text = answer("show", "map", "map1")
+    assert text.split("\n")[14] == ". A @ . * . . * . . D ."
+    assert "12 columns x 9 rows" in text
+    assert "2,7" in text
+    facts = json.loads(answer("show", "map", "map4", "--json"))
+    assert (facts["columns"], facts["rows"], facts["start"]) == (15, 15, [2, 7])
+    assert {"name", "slips", "propositions", "picture"} < {*facts}
+    assert "good_coffee" in facts["propositions"]
+
+
+def test_show_map_draws_a_png_file(tmp_path: Path) -> None:
+    done = run("show", "map", "map1", "-o", "map.png", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["map.png"]
+
+
+def test_show_task_is_a_table_or_json() -> None:
+    assert re.search(r"has_coffee +office +delivered +1\n", answer("show", "task", "exp1"))
+    facts = json.loads(answer("show", "task", "map4/exp6", "--json"))
+    assert facts["success"] == ["delivered"]
+    assert {"from", "when", "to", "reward"} == {*facts["edges"][0]}
+    assert max(edge["reward"] for edge in facts["edges"]) == 1000.0
+
+
+def test_solve_prints_the_optimum_for_people_and_programs() -> None:
+    result = json.loads(answer("solve", "office/map1/exp1", "--json"))
+    assert result["start_value"] == pytest.approx(0.0879463, abs=1e-7)
+    assert result["success"] == pytest.approx(0.6687, abs=1e-4)
+    assert result["mean_length"] == pytest.approx(21.10, abs=0.01)
+    assert result["nominal_length"] == 15
+    assert (result["states"], result["task_states"]) == (108, 3)
+    assert 0 < result["seconds"] < 60
+    text = answer("solve", "office/map1/exp1")
+    assert re.search(r"start value +0\.0879463", text)
+    assert re.search(r"success +66\.87 % +within 1000 steps", text)
+    assert re.search(r"nominal length +15", text)
+
+
+def test_solve_takes_the_options_of_make(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text(GOOD_MAP)
+    own = json.loads(
+        answer("solve", "--map", "mine.txt", "--task", "exp1", "--slip", "0", "--gamma", "0.5",
+               "--max-episode-steps", "none", "--json", cwd=tmp_path)
+    )  # fmt: skip
+    assert own["problem"] == "office/mine/exp1"
+    assert own["start_value"] == pytest.approx(0.5)  # two steps right; the second one pays
+    assert (own["success"], own["mean_length"], own["nominal_length"]) == (1.0, 2.0, 2)
+    assert own["max_episode_steps"] is None
+    cut = ["solve", "--map", "mine.txt", "--task", "exp1", "--max-episode-steps", "1", "--json"]
+    cut_short = json.loads(answer(*cut, cwd=tmp_path))
+    assert (cut_short["success"], cut_short["mean_length"]) == (0.0, None)
+
+
+def test_doctor_finds_this_installation_healthy() -> None:
+    report = json.loads(answer("doctor", "--json"))
+    assert report["healthy"] is True
+    assert [*report["checks"]] == ["data", "planner", "gymnasium worlds"]
+    assert all(outcome.startswith("ok") for outcome in report["checks"].values())
+    assert {"qrmax", "python", "numpy", "numba", "gymnasium", "click"} < {*report}
+    assert answer("doctor").endswith("everything works\n")
+
+
+BAD_FILES = {
+    "ragged.txt": "start: 0,0\n\n. . .\n\n. .\n",
+    "tile.txt": "start: 0,0\n\n. X .\n",
+    "outside.txt": "start: 9,9\n\n. . .\n",
+    "solid.txt": "start: 0,0\n\n# .\n",
+    "no_start.txt": "# nothing\n\n. .\n",
+    "header.txt": "strat: 0,0\n\n. .\n",
+    "border.txt": "start: 0,0\n\n. .|\n",
+    "empty.txt": "",
+    "syntax.toml": "initial = ",
+    "key.toml": GOOD_TASK + "inital = 1\n",
+    "guard.toml": GOOD_TASK.replace("coffee", "coffee & )"),
+    "state.toml": GOOD_TASK + 'states = ["s"]\n',
+    "number.toml": GOOD_TASK.replace(" }", f", reward = {'1' * 5000} }}"),
+}
+SOLVE = ("solve", "office/map1/exp1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["show", "map", "ragged.txt"], "ragged.txt, line 5, column 4"),
+        (["show", "map", "tile.txt"], "tile.txt, line 3, column 3: unknown tile 'X'"),
+        (["show", "map", "outside.txt"], "the start 9,9 is outside"),
+        (["show", "map", "solid.txt"], "on a wall"),
+        (["show", "map", "no_start.txt"], "no start"),
+        (["show", "map", "header.txt"], "not a header line"),
+        (["show", "map", "border.txt"], "border.txt"),
+        (["show", "map", "empty.txt"], "is empty"),
+        (["show", "map", "."], "is a directory"),
+        (["show", "map", "nowhere.txt"], "No such file"),
+        (["show", "map", "bytes.txt"], "not UTF-8"),
+        (["show", "map", "large.txt"], "100 MiB"),
+        (["show", "map", "mapp1"], "did you mean 'map1'?"),
+        (["show", "map", "map1", "-o", "."], "cannot be written"),
+        (["show", "map", "map1", "-o", "/"], "cannot be written"),
+        (["show", "map", "map1", "-o", "missing/map.png"], "cannot be written"),
+        (["show", "task", "syntax.toml"], "syntax.toml: not valid TOML"),
+        (["show", "task", "key.toml"], "did you mean 'initial'?"),
+        (["show", "task", "guard.toml"], "edges[0].when: guard, column 10"),
+        (["show", "task", "state.toml"], "not among the declared states"),
+        (["show", "task", "number.toml"], "number.toml"),
+        (["show", "task", "expp1"], "did you mean 'exp1'?"),
+        (["solve", "--map", "decorated.txt", "--task", "exp1"], "the start is a decoration"),
+        (["solve", "--map", "map1", "--task", "guard.toml"], "guard.toml, edges[0].when"),
+        (["solve"], "make needs a map"),
+        (["solve", "office/map1"], "make needs a task"),
+        (["solve", "office//exp1"], "map"),
+        (["solve", "ofice/map1/exp5"], "did you mean 'office/map1/exp5'?"),
+        (["solve", "office/map1/exp1", "--map", "map2"], "contradict"),
+        *(([*SOLVE, "--gamma", g], f"gamma is {float(g)}") for g in ("0", "1", "1.5", "nan")),
+        *(([*SOLVE, "--slip", p], f"slip is {p}") for p in ("-0.1", "1.1", "nan")),
+        ([*SOLVE, "--slip", "x"], "'x' is not a valid float"),
+        ([*SOLVE, "--slips", "up"], "'up' is not one of 'perpendicular', 'any'"),
+        ([*SOLVE, "--decoration-penalty", "inf"], "decoration_penalty is inf"),
+        ([*SOLVE, "--max-episode-steps", "0"], "max_episode_steps is 0"),
+        ([*SOLVE, "--max-episode-steps", "x"], "'x' is neither a whole number nor 'none'"),
+        ([*SOLVE, "--max-episode-steps", "9" * 20], "max_episode_steps"),
+        ([*SOLVE, "--gama", "0.5"], "No such option"),
+        (["slove"], "No such command 'slove'"),
+        (["show", "mpa"], "No such command 'mpa'"),
+        (["show", "map"], "Missing argument"),
+        (["list", "agents"], "'agents' is not one of"),
+        (["completion", "tcsh"], "'tcsh' is not one of"),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
+)
+def test_bad_input_is_one_message_exit_code_2_and_no_file(
+    tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    for name, text in BAD_FILES.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "decorated.txt").write_text("start: 0,0\n\n* c O\n")
+    (tmp_path / "bytes.txt").write_bytes(b"start: 0,0\n\n. \xff")
+    with (tmp_path / "large.txt").open("wb") as file:
+        file.truncate(100 * 2**20)
+    before = sorted(tmp_path.iterdir())
+    done = run(*arguments, cwd=tmp_path)
+    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.lower().count("error: ") == 1
+    assert words in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_max_episode_steps_none_is_no_limit() -> None:
+    result = json.loads(answer(*SOLVE, "--max-episode-steps", "none", "--json"))
+    assert result["max_episode_steps"] is None
+    assert result["success"] == pytest.approx(0.6687, abs=1e-3)
+
+
+def test_a_proposition_that_the_map_lacks_is_a_warning_and_not_an_error(tmp_path: Path) -> None:
+    (tmp_path / "tea.toml").write_text(GOOD_TASK.replace("coffee", "tea"))
+    done = run("solve", "--map", "map1", "--task", "tea.toml", "--json", cwd=tmp_path)
+    assert done.returncode == 0
+    warnings = [line for line in done.stderr.split("\n") if line.startswith("warning: ")]
+    assert len(warnings) == 1
+    assert "names 'tea', which map 'map1' does not have" in warnings[0]
+    assert json.loads(done.stdout)["success"] == 0.0
+
+
+def test_a_reader_that_leaves_early_sees_no_traceback() -> None:
+    for command in ("list", "list --json", "show map map4"):
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; '{QRMAX}' {command} | head -1"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.stdout.count("\n") == 1
+        assert done.stderr == ""
+
+
+def test_a_reader_that_has_left_already_sees_no_traceback() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [QRMAX, "list"], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    os.close(writer)
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_a_full_disk_is_one_message_and_no_traceback() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [QRMAX, "list"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert done.returncode != 0
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_completion_script_is_valid_and_completes_problems() -> None:
+    script = answer("completion", "bash")
+    checked = subprocess.run(
+        ["bash", "-n"], input=script, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert "_QRMAX_COMPLETE" in script
+    for shell in ("zsh", "fish"):
+        assert "qrmax" in answer("completion", shell)
+    completed = run(
+        _QRMAX_COMPLETE="bash_complete", COMP_WORDS="qrmax solve office/map3/", COMP_CWORD="2"
+    )
+    names = [line.removeprefix("plain,") for line in completed.stdout.split()]
+    assert names == [f"office/map3/exp{number}" for number in range(7)]
+
+
+def test_importing_qrmax_loads_nothing_heavy() -> None:
+    heavy = "{'numba', 'matplotlib', 'polars', 'gymnasium', 'numpy', 'scipy', 'click'}"
+    assert python(f"import sys, qrmax; print(sorted({heavy} & {{*sys.modules}}))") == "[]"
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import gymnasium, qrmax",
+        "import qrmax, gymnasium",
+        "import qrmax; from gymnasium.envs.registration import register; import gymnasium",
+        "from qrmax.worlds.gymnasium import OfficeEnv; import gymnasium",
+        "import qrmax, importlib.util; importlib.util.find_spec('gymnasium'); import gymnasium",
+    ],
+)
+def test_gymnasium_knows_our_worlds_whichever_is_imported_first(imports: str) -> None:
+    make = "env = gymnasium.make('qrmax/Office-map1-exp5-v0'); print(env.reset(seed=0)[0]['state'])"
+    count = "print(sum(name.startswith('qrmax/') for name in gymnasium.registry))"
+    assert python(f"{imports}; {count}; {make}").split() == ["35", "86"]

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qrmax import Problem
+from qrmax.planning import reference
+from qrmax.planning.incremental import IncrementalPlanner
+from random_problems import NON_NEGATIVE, problems
+
+pytestmark = pytest.mark.small_enough_without_jit
+
+OPTIMISTIC = 50_000.0
+
+
+def planner_for(problem: Problem, gamma: float) -> IncrementalPlanner:
+    """A planner that knows where episodes end, and nothing else."""
+    planner = IncrementalPlanner(
+        problem.n_states,
+        problem.n_task_states,
+        problem.n_actions,
+        gamma=gamma,
+        optimistic=OPTIMISTIC,
+        successors=problem.mdp.succ.shape[2],
+        tolerance=1e-14,
+        signed=True,
+    )
+    for s, q in np.argwhere(problem.done()):
+        planner.finish(s, q)
+    return planner
+
+
+def learn_env(planner: IncrementalPlanner, problem: Problem, s: int, a: int) -> None:
+    mdp = problem.mdp
+    planner.learn_env(s, a, mdp.succ[s, a], mdp.prob[s, a], mdp.expected_reward()[s, a])
+
+
+def learn_task(planner: IncrementalPlanner, problem: Problem, q: int, s: int) -> None:
+    label, table = problem.label[s], problem.table
+    planner.learn_task(q, s, [table.next_state[q, label]], [1.0], table.reward[q, label])
+
+
+@given(problems(NON_NEGATIVE), st.sampled_from([0.5, 0.9]), st.randoms(use_true_random=False))
+def test_replanning_after_each_change_equals_planning_from_scratch(
+    problem: Problem, gamma: float, random: st.DataObject
+) -> None:
+    planner = planner_for(problem, gamma)
+    known_env = np.zeros((problem.n_states, problem.n_actions), dtype=bool)
+    known_task = np.zeros((problem.n_task_states, problem.n_states), dtype=bool)
+    lessons = [("env", s, a) for s, a in np.ndindex(known_env.shape)]
+    lessons += [("task", q, s) for q, s in np.ndindex(known_task.shape)]
+    random.shuffle(lessons)
+    for lesson, (kind, first, second) in enumerate(lessons):
+        if kind == "env":
+            learn_env(planner, problem, first, second)
+            known_env[first, second] = True
+        else:
+            learn_task(planner, problem, first, second)
+            known_task[first, second] = True
+        planner.replan()
+        if lesson % 7 == 0 or lesson == len(lessons) - 1:
+            expected = reference.solve_optimistic(problem, gamma, known_env, known_task, OPTIMISTIC)
+            np.testing.assert_allclose(planner.value, expected, rtol=1e-9, atol=1e-7)
+
+
+def test_what_is_not_known_stays_optimistic() -> None:
+    planner = IncrementalPlanner(2, 1, 2, gamma=0.5, optimistic=2.0)
+    planner.learn_env(0, 0, succ=[1], prob=[1.0], reward=0.0)
+    planner.replan()
+    assert planner.value.tolist() == [[2.0], [2.0]]  # arriving in state 1 is not known yet
+    planner.learn_task(0, 1, next_state=[0], prob=[1.0], reward=0.0)
+    planner.replan()
+    assert planner.q[0, 0].tolist() == [1.0, 2.0]  # action 1 is not
+
+
+def test_a_machine_that_moves_at_random_is_averaged() -> None:
+    planner = IncrementalPlanner(1, 3, 1, gamma=0.5, optimistic=2.0, outcomes=2)
+    planner.learn_env(0, 0, succ=[0], prob=[1.0], reward=0.0)
+    planner.finish(0, 1)
+    planner.finish(0, 2)
+    planner.learn_task(0, 0, next_state=[1, 0], prob=[0.8, 0.2], reward=0.8)
+    planner.replan()
+    assert planner.value[0, 0] == pytest.approx(0.8 / (1 - 0.5 * 0.2))
+
+
+def test_a_small_change_costs_a_small_fraction_of_a_full_solve() -> None:
+    """A corridor learned from its goal backwards: each new step concerns one state only."""
+    length = 200
+    planner = IncrementalPlanner(length, 2, 1, gamma=0.9, optimistic=1.0)
+    planner.learn_task(0, length - 1, next_state=[1], prob=[1.0], reward=1.0)
+    planner.finish(length - 1, 1)
+    backups = 0
+    for s in reversed(range(length - 1)):
+        if s < length - 2:
+            planner.learn_task(0, s + 1, next_state=[0], prob=[1.0], reward=0.0)
+        planner.learn_env(s, 0, succ=[s + 1], prob=[1.0], reward=0.0)
+        backups += planner.replan()
+    np.testing.assert_allclose(planner.value[:-1, 0], 0.9 ** np.arange(length - 2, -1, -1.0))
+    assert backups <= 4 * length

@@ -1,0 +1,432 @@
+"""Grid worlds: the five maps, the physics of moving, and the user's own map files."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qrmax.errors import MapError, ParameterError, QRMaxError, SourceError, UnknownNameError
+from qrmax.model.mdp import TabularMDP
+from qrmax.source import Source
+from qrmax.worlds.grid import GridMap, grid_mdp, load_map, map_names, parse_map, slippery_moves
+
+UP, RIGHT, DOWN, LEFT = range(4)
+ROOMS = [*"ABCDE"]
+
+SMALL = "start: 0,0\n\n. .|c\n- \n. # *\n\nm . O"  # 3 x 3: walls right of (1,0) and below (0,0)
+
+
+def small(header: str = "start: 0,0", picture: str = SMALL.split("\n\n", 1)[1]) -> GridMap:
+    return parse_map(Source("small.txt", f"{header}\n\n{picture}"))
+
+
+def walk(grid: GridMap, **changes: Any) -> TabularMDP:
+    rules = {
+        "slip": 0.0,
+        "slips": grid.slips,
+        "blocked_moves_slip": False,
+        "decoration_penalty": 0.0,
+        "decorations_terminate": True,
+    }
+    return grid_mdp(grid, **{**rules, **changes})
+
+
+def outcomes(mdp: TabularMDP, state: int, action: int) -> dict[int, float]:
+    """The probability of each state reached; equal ones count together."""
+    found: dict[int, float] = {}
+    for state_, share in zip(mdp.succ[state, action], mdp.prob[state, action], strict=True):
+        found[int(state_)] = found.get(int(state_), 0.0) + float(share)
+    return {state_: share for state_, share in found.items() if share}
+
+
+def test_the_built_in_maps_are_those_of_the_paper() -> None:
+    assert map_names() == ["map0", "map1", "map2", "map3", "map4"]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "start", "propositions"),
+    [
+        ("map0", (10, 10), (0, 0), ["coffee", "mail", "office", *ROOMS]),
+        ("map1", (12, 9), (2, 7), ["coffee", "decoration", "mail", "office", *ROOMS]),
+        ("map2", (12, 12), (2, 7), ["coffee", "decoration", "mail", "office", *ROOMS]),
+        ("map3", (15, 15), (2, 7), ["coffee", "decoration", "mail", "office", *ROOMS]),
+        (
+            "map4",
+            (15, 15),
+            (2, 7),
+            ["coffee", "decoration", "good_coffee", "mail", "office", *ROOMS],
+        ),
+    ],
+)
+def test_a_built_in_map_has_its_size_start_and_propositions(
+    name: str, size: tuple[int, int], start: tuple[int, int], propositions: list[str]
+) -> None:
+    grid = load_map(name)
+    assert (grid.width, grid.height) == size
+    assert grid.start == start
+    assert grid.propositions == set(propositions)
+    assert grid.n_states == size[0] * size[1]
+    assert grid.start_state == start[1] * size[0] + start[0]
+    assert repr(grid) == f"GridMap({name!r}: {size[0]} columns x {size[1]} rows)"
+
+
+@pytest.mark.parametrize(
+    ("name", "tile", "cells"),
+    [
+        ("map0", "c", [(0, 0)]),
+        ("map1", "c", [(3, 2), (8, 6)]),
+        ("map1", "O", [(4, 4)]),
+        ("map1", "*", [(4, 1), (7, 1), (1, 4), (10, 4), (4, 7), (7, 7)]),
+        ("map2", "O", [(1, 4)]),
+        ("map2", "c", [(3, 3), (3, 5)]),
+        ("map3", "m", [(3, 4)]),
+        ("map4", "g", [(14, 0)]),
+        ("map4", "c", [(5, 9)]),
+    ],
+)
+def test_a_built_in_map_has_its_tiles_where_the_paper_has_them(
+    name: str, tile: str, cells: list[tuple[int, int]]
+) -> None:
+    grid = load_map(name)
+    found = [divmod(int(state), grid.width)[::-1] for state in np.flatnonzero(grid.cells(tile))]
+    assert found == cells
+    numbers = {int(n) for n in grid.label()[grid.cells(tile)]}
+    assert [grid.labels()[n] for n in numbers] == [frozenset({grid.tiles[tile]})]
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "action", "is_open"),
+    [
+        ("map0", (0, 0), RIGHT, True),
+        ("map1", (2, 0), RIGHT, False),
+        ("map1", (2, 1), RIGHT, True),
+        ("map1", (0, 2), DOWN, False),
+        ("map1", (1, 2), DOWN, True),
+        ("map1", (4, 5), DOWN, False),
+        ("map2", (5, 3), RIGHT, True),
+        ("map2", (11, 2), DOWN, True),
+        ("map3", (11, 1), RIGHT, False),
+        ("map4", (5, 10), RIGHT, False),
+    ],
+)
+def test_walls_block_both_ways_and_gaps_open_both_ways(
+    name: str, cell: tuple[int, int], action: int, is_open: bool
+) -> None:
+    grid = load_map(name)
+    here = cell[1] * grid.width + cell[0]
+    there = here + (1 if action == RIGHT else grid.width)
+    targets = grid.targets()
+    assert targets[here, action] == (there if is_open else here)
+    assert targets[there, (action + 2) % 4] == (here if is_open else there)
+
+
+@pytest.mark.parametrize("name", ["map0", "map1", "map2", "map3", "map4"])
+def test_every_cell_of_a_built_in_map_can_be_reached(name: str) -> None:
+    targets = load_map(name).targets()
+    reached = {load_map(name).start_state}
+    while (more := reached | {int(s) for s in targets[[*reached]].flat}) != reached:
+        reached = more
+    assert len(reached) == len(targets)
+
+
+def test_moves_lead_to_the_neighbour_and_stay_at_borders_walls_and_solid_cells() -> None:
+    targets = small().targets()  # states: 0 1 2 / 3 4 5 / 6 7 8; 4 is solid
+    assert targets[0].tolist() == [0, 1, 0, 0]  # border, open, wall, border
+    assert targets[1].tolist() == [1, 1, 1, 0]  # border, wall, solid, open
+    assert targets[2].tolist() == [2, 2, 5, 2]
+    assert targets[3].tolist() == [3, 3, 6, 3]  # the wall of 0 seen from below; solid
+    assert targets[4].tolist() == [4, 4, 4, 4]  # nobody gets out of a solid cell
+    assert targets[7].tolist() == [7, 8, 7, 6]
+
+
+def test_labels_number_what_is_true_in_each_cell() -> None:
+    grid = small()
+    assert grid.labels()[0] == frozenset()
+    names = [sorted(grid.labels()[n]) for n in grid.label()]
+    assert names == [[], [], ["coffee"], [], [], ["decoration"], ["mail"], [], ["office"]]
+
+
+OPEN = ". . .\n\n. . .\n\n. . ."  # the middle is state 4, its neighbours 1, 5, 7, 3
+
+
+@pytest.mark.parametrize(
+    ("slips", "expected"),
+    [
+        ("perpendicular", {1: 0.7, 3: 0.15, 5: 0.15}),
+        ("any", {1: 0.7, 3: 0.1, 5: 0.1, 7: 0.1}),
+    ],
+)
+def test_a_slipping_move_goes_where_the_rule_says(slips: str, expected: dict[int, float]) -> None:
+    mdp = walk(small(picture=OPEN), slip=0.3, slips=slips)
+    assert outcomes(mdp, 4, UP) == pytest.approx(expected)
+    turned = {{1: 5, 5: 7, 7: 3, 3: 1}[state]: share for state, share in expected.items()}
+    assert outcomes(mdp, 4, RIGHT) == pytest.approx(turned)
+
+
+def test_a_slip_into_a_wall_stays() -> None:
+    mdp = walk(small(picture=OPEN), slip=0.2)
+    assert outcomes(mdp, 3, UP) == pytest.approx({0: 0.8, 4: 0.1, 3: 0.1})
+
+
+def test_a_blocked_move_waits_or_slips_as_told() -> None:
+    grid = small(picture=OPEN)
+    assert outcomes(walk(grid, slip=0.2), 1, UP) == {1: 1.0}
+    slipping = walk(grid, slip=0.2, blocked_moves_slip=True)
+    assert outcomes(slipping, 1, UP) == pytest.approx({1: 0.8, 0: 0.1, 2: 0.1})
+
+
+def test_slip_zero_never_and_slip_one_always_slips() -> None:
+    grid = small(picture=OPEN)
+    assert outcomes(walk(grid, slip=0.0), 4, DOWN) == {7: 1.0}
+    assert outcomes(walk(grid, slip=1.0), 4, DOWN) == pytest.approx({3: 0.5, 5: 0.5})
+
+
+def test_decorations_end_the_episode_and_cost_the_penalty_whatever_its_sign() -> None:
+    grid = small()
+    assert np.flatnonzero(walk(grid).terminal).tolist() == [5]
+    assert not walk(grid, decorations_terminate=False).terminal.any()
+    assert not walk(grid).reward.any()
+    for penalty in (100.0, -100.0):
+        mdp = walk(grid, decoration_penalty=penalty)
+        assert mdp.reward[2, DOWN, 0] == -100.0
+        assert mdp.reward[2, UP, 0] == 0.0
+        assert (mdp.reward[mdp.succ != 5] == 0.0).all()
+
+
+def test_a_tile_of_ones_own_that_means_decoration_is_one() -> None:
+    grid = small("start: 0,0\ntiles: x=decoration", ". x")
+    assert walk(grid).terminal.tolist() == [False, True]
+
+
+def test_an_episode_cannot_start_where_it_ends() -> None:
+    grid = small(picture="* .")
+    with pytest.raises(MapError, match=r"small: the start is a decoration"):
+        walk(grid)
+    assert walk(grid, decorations_terminate=False).start.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("slip", [-0.1, 1.1, float("nan"), True, "0.2", None])
+def test_slip_is_a_probability(slip: Any) -> None:
+    with pytest.raises(ParameterError, match=r"slip is .*at least 0\.0, at most 1\.0"):
+        walk(small(), slip=slip)
+
+
+def test_slips_is_one_of_two_words() -> None:
+    with pytest.raises(ParameterError, match="slips is 'sideways'; allowed: 'perpendicular'"):
+        slippery_moves(small().targets(), slip=0.1, slips="sideways", blocked_moves_slip=False)
+
+
+@given(st.sampled_from(map_names()), st.floats(0, 1), st.sampled_from(["perpendicular", "any"]))
+@settings(max_examples=25)
+def test_probabilities_sum_to_one_and_moves_reach_only_neighbours(
+    name: str, slip: float, slips: str
+) -> None:
+    grid = load_map(name)
+    for blocked in (False, True):
+        succ, prob = slippery_moves(
+            grid.targets(), slip=slip, slips=slips, blocked_moves_slip=blocked
+        )
+        assert np.allclose(prob.sum(axis=2), 1.0)
+        assert (prob >= 0).all()
+        (y, x), (y2, x2) = (divmod(s, grid.width) for s in (np.arange(len(succ)), succ))
+        assert (abs(y2 - y[:, None, None]) + abs(x2 - x[:, None, None]) <= 1).all()
+
+
+# Map files of one's own: what is accepted, and where the error points in what is not.
+
+
+def error_of(text: str) -> list[str]:
+    with pytest.raises(MapError) as caught:
+        parse_map(Source("my.txt", text))
+    return str(caught.value).split("\n")
+
+
+def test_a_file_of_ones_own_may_have_its_own_tiles(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(
+        "# a comment\nstart: 1,1\ntiles: p=printer, 7=lucky_seven\ntiles: c=tea\nslips: any\n\n"
+        "p . c\n\n. . 7\n"
+    )
+    grid = load_map(path)
+    assert (grid.name, grid.start, grid.slips) == ("mine", (1, 1), "any")
+    assert grid.propositions == {"printer", "lucky_seven", "tea"}
+    assert grid.rows == ("p.c", "..7")
+    assert load_map(str(path)).rows == grid.rows
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_line_ends_byte_order_marks_and_trailing_space_do_not_matter(
+    tmp_path: Path, end: str, mark: bytes
+) -> None:
+    path = tmp_path / "mine.txt"
+    lines = ["start: 0,0  ", "", "", ". .|c   ", "-  ", "m . .", "", ""]
+    path.write_bytes(mark + end.join(lines).encode())
+    grid = load_map(path)
+    assert grid.rows == ("..c", "m..")
+    assert grid.wall_right.tolist() == [[False, True, False], [False, False, False]]
+    assert grid.wall_below.tolist() == [[True, False, False], [False, False, False]]
+
+
+def test_a_map_may_be_a_single_cell() -> None:
+    grid = parse_map(Source("one", "start: 0,0\n\n."))
+    assert grid.targets().tolist() == [[0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("picture", "line", "column", "words"),
+    [
+        (". . .\n\n. .", 5, 4, "a row of 2 cells, but the first row has 3"),
+        (". .\n\n. . .", 5, 4, "a row of 3 cells, but the first row has 2"),
+        (". .\n\n\n. .", 5, 1, "a row of 0 cells, but the first row has 2"),
+        (". . X\n\n. . .", 3, 5, "unknown tile 'X'"),
+        (". . .\n\n. Y X", 5, 3, "unknown tile 'Y'"),
+        (". . .\n\n  . .", 5, 1, "unknown tile ' '"),
+        (". .-.\n\n. . .", 3, 4, "'-' between cells"),
+        (".c.c.\n\n. . .", 3, 2, "'c' between cells"),
+        (". . .\n| -\n. . .", 4, 1, "'|' between cells"),
+        (". . .\n-x-\n. . .", 4, 2, "'x' between cells"),
+        (". . .\n- - - -\n. . .", 4, 6, "longer than the rows"),
+        (". . .\n\n. . \u00e9", 5, 5, "unknown tile '\u00e9'"),
+        (". . .\n\n. .\t.", 5, 4, "between cells"),
+    ],
+)
+def test_an_odd_picture_is_refused_with_line_column_and_caret(
+    picture: str, line: int, column: int, words: str
+) -> None:
+    head, shown, caret, *_ = error_of(f"start: 0,0\n\n{picture}")
+    assert head.startswith(f"my.txt, line {line}, column {column}: ")
+    assert words in head
+    text = picture.split("\n")[line - 3].replace("\t", "?")
+    assert shown == f"  {line} | {text}"
+    assert caret == " " * (6 + column - 1) + "^"
+
+
+def test_an_unknown_tile_far_to_the_right_is_still_above_the_caret() -> None:
+    row = " ".join("." * 700 + "X" + "." * 300)
+    head, shown, caret, note = error_of(f"start: 0,0\n\n{row}")
+    assert "line 3, column 1401" in head
+    assert shown[len(caret) - 1] == "X"
+    assert len(shown) < 100
+    assert note == "  allowed: # * . A B C D E O c g m"
+
+
+@pytest.mark.parametrize("picture", [". .|", ". .|\n\n. .|", ".|", "|. .|"])
+def test_a_wall_drawn_at_the_border_is_accepted_or_refused_in_our_words(picture: str) -> None:
+    text = f"start: 0,0\n\n{picture}"
+    with suppress(MapError):
+        grid = parse_map(Source("my.txt", text))
+        assert picture.startswith(".")
+        assert set("".join(grid.rows)) == {"."}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("start: 3,0\n\n. . .", 1, ["the start 3,0 is outside", "columns 0 to 2, rows 0 to 0"]),
+        ("# x\nstart: 0,1\n\n. . .", 2, ["the start 0,1 is outside"]),
+        ("start: -1,0\n\n. . .", 1, ["the start -1,0 is outside"]),
+        ("start: 1,0\n\n. # .", 1, ["the start 1,0 is on a wall ('#')"]),
+        ("# no start\n\n. . .", 1, ["no start", "'start: column,row'"]),
+        ("\nstart: 0,0\n\n. .", 1, ["no start"]),
+        ("start: 0,0", 1, ["no picture", "blank line"]),
+        ("start: 0,0\n\n\n", 2, ["no picture after the blank line"]),
+        ("start: 0\n\n. .", 1, ["not a header line: 'start: 0'", "allowed: 'start: column,row'"]),
+        ("start: a,b\n\n. .", 1, ["not a header line: 'start: a,b'"]),
+        ("start: 0,0,0\n\n. .", 1, ["not a header line"]),
+        ("start: 99999999999,0\n\n. .", 1, ["not a header line"]),
+        ("start: 0,0\nslips: sideways\n\n. .", 2, ["not a header line: 'slips: sideways'"]),
+        ("start: 0,0\nstrat: 1,1\n\n. .", 2, ["not a header line: 'strat: 1,1'"]),
+        ("start: 0,0\n. . .\n\n. .", 2, ["not a header line: '. . .'", "a blank line ends"]),
+        ("start: 0,0\ntiles: pp=printer\n\n. .", 2, ["not a tile: 'pp=printer'", "p=printer"]),
+        ("start: 0,0\ntiles: p=\n\n. .", 2, ["not a tile: 'p='"]),
+        ("start: 0,0\ntiles: p=printer,\n\n. .", 2, ["not a tile: ''"]),
+        ("start: 0,0\ntiles: #=hole\n\n. .", 2, ["not a tile: '#=hole'"]),
+        ("start: 0,0\ntiles: p=two words\n\n. .", 2, ["not a tile: 'p=two words'"]),
+    ],
+)
+def test_a_bad_header_or_start_is_refused_with_its_line(
+    text: str, line: int, words: list[str]
+) -> None:
+    head, shown, *note = error_of(text)
+    assert head.startswith(f"my.txt, line {line}: ")
+    assert shown.rstrip() == f"  {line} | {text.split(chr(10))[line - 1]}".rstrip()
+    for word in words:
+        assert word in "\n".join([head, *note])
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "start: 0,0\nstart: 1,0",
+        "start: 0,0\nslips: any\nslips: perpendicular",
+        "start: 0,0\ntiles: p=printer, p=scanner",
+        "start: 0,0\ntiles: p=true",
+    ],
+    ids=["start twice", "slips twice", "tile twice", "a tile that no guard can name"],
+)
+def test_a_header_that_contradicts_itself_is_refused(header: str) -> None:
+    assert "my.txt, line" in error_of(f"{header}\n\n. .")[0]
+
+
+def test_files_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "bytes.txt").write_bytes(b"start: 0,0\n\n. \xff")
+    cases = {"empty.txt": "is empty", "bytes.txt": "not UTF-8", "": "a directory"}
+    for name, words in cases.items():
+        with pytest.raises(SourceError, match=words):
+            load_map(tmp_path / name)
+
+
+def test_an_unknown_map_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown map 'mpa1'\n  did you mean 'map1'\?"):
+        load_map("mpa1")
+
+
+def test_a_line_of_a_hundred_megabytes_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    with path.open("wb") as file:
+        file.write(b"start: 0,0\n\n")
+        file.truncate(100 * 2**20)
+    started = time.process_time()
+    with pytest.raises(SourceError, match="100 MiB; the largest allowed is 64 MiB"):
+        load_map(path)
+    assert time.process_time() - started < 0.5
+
+
+def test_a_long_line_of_an_allowed_size_is_refused_quickly(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_bytes(b"start: 0,0\n\n" + b"X" * (8 * 2**20))
+    started = time.process_time()
+    with pytest.raises(MapError, match="unknown tile 'X'"):
+        load_map(path)
+    assert time.process_time() - started < 2.0
+
+
+HEADERS = st.lists(st.sampled_from(["start: 0,0", "start: 1,1", "tiles: p=q", "slips: any", "# x"]))
+ROWS = st.lists(st.sampled_from([". ", ".|", "* ", "c ", "# ", "- ", "-+", "p ", "X", " ", ""]))
+
+
+@given(
+    st.text()
+    | st.builds(
+        lambda header, rows: "\n".join([*header, "", *map("".join, rows)]),
+        HEADERS,
+        st.lists(ROWS, max_size=4),
+    )
+)
+@settings(max_examples=400)
+def test_any_text_is_a_map_or_an_error_of_ours(text: str) -> None:
+    started = time.process_time()
+    with suppress(QRMaxError):
+        grid = parse_map(Source("any", text))
+        assert grid.targets().shape == (grid.n_states, 4)
+        assert grid.label().shape == (grid.n_states,)
+    assert time.process_time() - started < 1.0
