@@ -18,7 +18,14 @@ says what failed, where, what was given and what is allowed.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+MOST = 10**9
+"""The largest count that makes sense: of steps in an episode, say."""
 
 
 class QRMaxError(Exception):
@@ -71,9 +78,17 @@ class QRMaxWarning(UserWarning):
     """Something legal that is almost surely not what was meant."""
 
 
+def warn(message: str) -> None:
+    """Warn with a `QRMaxWarning` that points to the caller's own code, not into ours."""
+    level = 1
+    while sys._getframe(level).f_globals.get("__name__", "").startswith("qrmax."):
+        level += 1
+    warnings.warn(message, QRMaxWarning, stacklevel=level + 1)
+
+
 def check_range(
     name: str,
-    value: float,
+    value: Any,
     *,
     above: float | None = None,
     below: float | None = None,
@@ -88,8 +103,7 @@ def check_range(
     qrmax.errors.ParameterError: gamma is 1.5; allowed: above 0.0, below 1.0
     """
     fits = (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
+        _is_a(Real, value)
         and (above is None or value > above)
         and (below is None or value < below)
         and (at_least is None or value >= at_least)
@@ -103,13 +117,13 @@ def check_range(
         raise ParameterError(f"{name} is {value!r}; allowed: {allowed or 'any number'}")
 
 
-def check_count(name: str, value: int) -> None:
-    """Raise a `ParameterError` that names the parameter unless `value` is a number from 1 on."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ParameterError(f"{name} is {value!r}; allowed: whole numbers from 1 on")
+def check_count(name: str, value: Any) -> None:
+    """Raise a `ParameterError` that names the parameter unless it is a whole number from 1 on."""
+    if not (_is_a(Integral, value) and 1 <= value <= MOST):
+        raise ParameterError(f"{name} is {value!r}; allowed: whole numbers from 1 to {MOST}")
 
 
-def check_flag(name: str, value: bool) -> None:
+def check_flag(name: str, value: Any) -> None:
     """Raise a `ParameterError` that names the parameter unless `value` is True or False."""
     if not isinstance(value, bool):
         raise ParameterError(f"{name} is {value!r}; allowed: True, False")
@@ -120,6 +134,11 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         allowed = ", ".join(repr(choice) for choice in choices)
         raise ParameterError(f"{name} is {value!r}; allowed: {allowed}")
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    """Whether a value is such a number, Python's or NumPy's; a Boolean is none."""
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _nearest(given: str, names: list[str]) -> str | None:

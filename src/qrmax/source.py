@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from qrmax.errors import SourceError, UnknownNameError
+from qrmax.errors import ParameterError, SourceError, UnknownNameError
 
 AnyError = TypeVar("AnyError", bound=Exception)
 
@@ -62,10 +62,12 @@ class Source:
     @staticmethod
     def find(spec: str | os.PathLike[str], kind: str, folder: Path, suffix: str) -> Source:
         """The built-in file of that name in `folder`, or else the user's own file of that path."""
+        if not isinstance(spec, str | os.PathLike):
+            raise ParameterError(f"{kind} is {spec!r}; allowed: a name or a path")
         names = builtin_names(folder, suffix)
         if str(spec) in names:
             return Source.read(folder / f"{spec}{suffix}")
-        if str(spec).endswith(suffix) or _exists(spec):
+        if str(spec).endswith(suffix) or (str(spec) and _exists(spec)):
             return Source.read(spec)
         hint = f"a file of your own is given by its path, such as my{suffix}"
         raise UnknownNameError(kind, str(spec), names, hint=hint)
@@ -96,6 +98,13 @@ class Source:
             parts.append(f"  {note}")
         return kind("\n".join(parts))
 
+    def place(self, offset: int) -> tuple[int | None, int]:
+        """The line (None where there is only one) and the column of a character, from 1 on."""
+        if "\n" not in self.text:
+            return None, offset + 1
+        before = self.text[:offset]
+        return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
     def _excerpt(self, line: int | None, column: int | None) -> str:
         shown = self.lines()[(line or 1) - 1]
         cut = 0
@@ -112,16 +121,23 @@ class Source:
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file, whole or not at all: what was there stays until the new content is complete."""
-    target = Path(path)
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    unfinished: Path | None = None
     try:
+        target = Path(path).resolve()  # a link stays a link
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)  # a device or a pipe; a folder says that it is one
+            return
+        unfinished = target.parent / f".qrmax-{os.getpid()}.unfinished"
         unfinished.write_bytes(data)
+        if target.exists():
+            unfinished.chmod(target.stat().st_mode)
         unfinished.replace(target)
-    except (OSError, ValueError) as error:
-        with contextlib.suppress(OSError, ValueError):
-            unfinished.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        if unfinished is not None:
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
         reason = getattr(error, "strerror", None) or error
-        raise SourceError(f"{path}: cannot be written: {reason}") from error
+        raise SourceError(f"{path or 'the empty path'}: cannot be written: {reason}") from error
 
 
 def builtin_names(folder: Path, suffix: str) -> list[str]:

@@ -102,6 +102,24 @@ def test_a_built_in_map_has_its_tiles_where_the_paper_has_them(
 
 
 @pytest.mark.parametrize(
+    ("name", "upright", "level", "decorations"),
+    [
+        ("map0", 0, 0, 0),
+        ("map1", 21, 18, 6),
+        ("map2", 27, 26, 17),
+        ("map3", 37, 42, 33),
+        ("map4", 37, 41, 38),
+    ],
+)
+def test_a_built_in_map_has_as_many_walls_and_decorations_as_its_picture(
+    name: str, upright: int, level: int, decorations: int
+) -> None:
+    grid = load_map(name)
+    assert (grid.wall_right.sum(), grid.wall_below.sum()) == (upright, level)
+    assert grid.cells("*").sum() == decorations
+
+
+@pytest.mark.parametrize(
     ("name", "cell", "action", "is_open"),
     [
         ("map0", (0, 0), RIGHT, True),

@@ -66,20 +66,24 @@ def load_task(task: str | os.PathLike[str]) -> RewardMachine:
 
 def save_task(machine: RewardMachine, path: str | os.PathLike[str]) -> None:
     """Write a task to a TOML file, whole or not at all."""
-    write_whole(path, format_task(machine).encode())
+    try:
+        data = format_task(machine).encode()
+    except UnicodeEncodeError as error:
+        raise TaskError(f"{machine.name!r} holds a character that is no text: {error}") from error
+    write_whole(path, data)
 
 
 def parse_task(source: Source) -> RewardMachine:
     """Read a task from TOML text."""
     try:
         data = tomllib.loads(source.text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of 5000 digits
         raise TaskError(f"{source.name}: not valid TOML: {error}") from error
     _check_keys(source, "", data, _MACHINE_KEYS, required=("initial", "edges"))
     for key in ("success", "failure", "states"):
         for item in data.get(key, []):
             if not isinstance(item, str):
-                raise TaskError(f"{source.name}, {key}: {item!r} is not a state's name")
+                raise TaskError(f"{source.name}, {key}: {_shown(item)} is not a state's name")
     data.setdefault("name", Path(source.name).stem)
     edges = [_parse_edge(source, number, edge) for number, edge in enumerate(data.pop("edges"))]
     try:
@@ -113,7 +117,8 @@ def format_task(machine: RewardMachine) -> str:
 def _parse_edge(source: Source, number: int, edge: Any) -> Edge:
     place = f"edges[{number}]"
     if not isinstance(edge, dict):
-        raise TaskError(f"{source.name}, {place}: {edge!r} is not a table such as {{ from = ... }}")
+        shape = "{ from = ..., when = ..., to = ... }"
+        raise TaskError(f"{source.name}, {place}: {_shown(edge)} is not a table such as {shape}")
     _check_keys(source, place, edge, _EDGE_KEYS, required=("from", "when", "to"))
     try:
         guard = Guard.parse(edge["when"])
@@ -121,7 +126,7 @@ def _parse_edge(source: Source, number: int, edge: Any) -> Edge:
         raise TaskError(f"{source.name}, {place}.when: {error}") from error
     try:
         return Edge(edge["from"], guard, edge["to"], edge.get("reward", 0.0))
-    except (TaskError, OverflowError) as error:
+    except TaskError as error:
         raise TaskError(f"{source.name}, {place}: {error}") from error
 
 
@@ -140,7 +145,7 @@ def _check_keys(
         fits = isinstance(value, allowed[key])
         if not fits or (isinstance(value, bool) and bool not in allowed[key]):
             wanted = _WORDS[allowed[key][0]]
-            raise TaskError(f"{source.name}, {prefix}{key}: {value!r} is not {wanted}")
+            raise TaskError(f"{source.name}, {prefix}{key}: {_shown(value)} is not {wanted}")
     for key in required:
         if key not in table:
             raise TaskError(f"{source.name}: the key {prefix}{key} is missing")
@@ -151,6 +156,14 @@ def _format_edge(edge: Edge) -> str:
     text = ", ".join(f"{key} = {_quote(value)}" for key, value in parts.items())
     reward = f", reward = {edge.reward!r}" if edge.reward else ""
     return f"{{ {text}{reward} }}"
+
+
+def _shown(value: object) -> str:
+    """A value as it can be shown in a message: not too long, whatever it is."""
+    try:
+        return repr(value)[:80]
+    except ValueError:  # a number of 5000 digits
+        return "a very long number"
 
 
 def _quote(text: str) -> str:

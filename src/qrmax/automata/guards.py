@@ -19,10 +19,19 @@ from dataclasses import dataclass, field
 from qrmax.errors import GuardError
 from qrmax.source import Source
 
-MAX_LENGTH = 10_000  # characters; a longer guard is surely not written by a person
+MAX_TOKENS = 10_000  # a longer guard is surely not written by a person
+MAX_TRIALS = 20_000  # of labels, in search of an overlap
 
 Label = frozenset[str]
 """The propositions that are true in a state."""
+
+
+def as_label(names: Iterable[str]) -> Label:
+    """A set of propositions; a lone text is refused, since its letters would be taken for them."""
+    if isinstance(names, str):
+        raise GuardError(f"a label is a set of propositions, such as {{{names!r}}}, not text")
+    return frozenset(names)
+
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPACE = re.compile(r"\s*")
@@ -57,7 +66,7 @@ class Guard:
 
     def holds(self, label: Iterable[str]) -> bool:
         """Whether the guard is true where exactly the propositions in `label` are."""
-        true = frozenset(label)
+        true = as_label(label)
         verdict = self._value(dict.fromkeys(self.propositions, False) | dict.fromkeys(true, True))
         return verdict is True
 
@@ -75,7 +84,9 @@ class Guard:
     def _witness(self, names: list[str]) -> Label | None:
         """A label for which the guard holds: decide one name after another, cut what is settled."""
         undecided: list[dict[str, bool]] = [{}]
-        while undecided:
+        for _ in range(MAX_TRIALS):
+            if not undecided:
+                return None
             known = undecided.pop()
             verdict = self._value(known)
             if verdict is True:
@@ -84,7 +95,9 @@ class Guard:
                 name = next(name for name in names if name not in known)
                 undecided.append({**known, name: True})
                 undecided.append({**known, name: False})
-        return None
+        raise GuardError(
+            f"whether {str(self)[:200]!r} can hold takes more than {MAX_TRIALS} trials"
+        )
 
     def _value(self, known: Mapping[str, bool]) -> bool | None:
         """The guard's value where only some propositions are known: True, False or None (open)."""
@@ -113,7 +126,7 @@ class Guard:
                 stack.append(("!" + _within(stack.pop(), "!"), _BINDING["!"]))
             elif item in _BINDING:
                 right, left = stack.pop(), stack.pop()
-                text = f"{_within(left, item)} {item} {_within(right, item)}"
+                text = f"{_within(left, item)} {item} {_within(right, item, on_the_right=True)}"
                 stack.append((text, _BINDING[item]))
             else:
                 stack.append((item, _OPERAND))
@@ -123,28 +136,25 @@ class Guard:
         return f"Guard.parse({str(self)!r})"
 
 
-def _within(operand: tuple[str, int], operator: str) -> str:
+def _within(operand: tuple[str, int], operator: str, *, on_the_right: bool = False) -> str:
+    """The operand's text, in brackets where it would be read otherwise."""
     text, binding = operand
-    return text if binding >= _BINDING[operator] else f"({text})"
+    return text if binding >= _BINDING[operator] + on_the_right else f"({text})"
 
 
 def _to_postfix(source: Source) -> tuple[str, ...]:
     """Dijkstra's shunting yard; `wants_operand` is all the grammar that is left to check."""
-    if len(source.text) > MAX_LENGTH:
-        raise GuardError(
-            f"guard of {len(source.text)} characters; at most {MAX_LENGTH} are allowed"
-        )
     postfix: list[str] = []
-    waiting: list[tuple[str, int]] = []  # operators and open brackets, with their columns
+    waiting: list[tuple[str, int]] = []  # operators and open brackets, with their places
     wants_operand = True
-    for token, column in _tokens(source):
+    for count, (token, offset) in enumerate(_tokens(source)):
+        if count >= MAX_TOKENS:
+            raise GuardError(f"a guard of more than {MAX_TOKENS} operators and names")
         if wants_operand:
             if token in "!(":
-                waiting.append((token, column))
+                waiting.append((token, offset))
             elif token in _OPERATORS:
-                raise source.error(
-                    GuardError, f"unexpected {token!r}, expected {_EXPECTED}", column=column
-                )
+                raise _error(source, f"unexpected {token!r}, expected {_EXPECTED}", offset)
             else:
                 postfix.append(token)
                 wants_operand = False
@@ -152,30 +162,33 @@ def _to_postfix(source: Source) -> tuple[str, ...]:
             while waiting and waiting[-1][0] != "(":
                 postfix.append(waiting.pop()[0])
             if not waiting:
-                raise source.error(GuardError, "')' without its '('", column=column)
+                raise _error(source, "')' without its '('", offset)
             waiting.pop()
         elif token in "&|":
             while waiting and _BINDING.get(waiting[-1][0], 0) >= _BINDING[token]:
                 postfix.append(waiting.pop()[0])
-            waiting.append((token, column))
+            waiting.append((token, offset))
             wants_operand = True
         else:
-            raise source.error(
-                GuardError, f"unexpected {token!r}, expected '&', '|' or the end", column=column
-            )
+            raise _error(source, f"unexpected {token!r}, expected '&', '|' or the end", offset)
     if wants_operand:
-        end = len(source.text) + 1
-        raise source.error(GuardError, f"the guard ends where {_EXPECTED} is expected", column=end)
+        end = len(source.text)
+        raise _error(source, f"the guard ends where {_EXPECTED} is expected", end)
     while waiting:
-        operator, column = waiting.pop()
+        operator, offset = waiting.pop()
         if operator == "(":
-            raise source.error(GuardError, "'(' without its ')'", column=column)
+            raise _error(source, "'(' without its ')'", offset)
         postfix.append(operator)
     return tuple(postfix)
 
 
+def _error(source: Source, message: str, offset: int) -> GuardError:
+    line, column = source.place(offset)
+    return source.error(GuardError, message, line=line, column=column)
+
+
 def _tokens(source: Source) -> Iterable[tuple[str, int]]:
-    """The tokens with their columns, counted from 1."""
+    """The tokens and where they begin."""
     text = source.text
     at = _skip_space(text, 0)
     while at < len(text):
@@ -184,12 +197,10 @@ def _tokens(source: Source) -> Iterable[tuple[str, int]]:
         elif name := _NAME.match(text, at):
             token = name.group()
         else:
-            raise source.error(
-                GuardError,
-                f"unexpected {text[at]!r}, expected {_EXPECTED}, '&', '|' or ')'",
-                column=at + 1,
+            raise _error(
+                source, f"unexpected {text[at]!r}, expected {_EXPECTED}, '&', '|' or ')'", at
             )
-        yield token, at + 1
+        yield token, at
         at = _skip_space(text, at + len(token))
 
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.automata.guards import Guard, Label
+from qrmax.automata.guards import Guard, Label, as_label
 from qrmax.errors import TaskError, check_choice
 
 FELL_OFF = "failed"
@@ -48,9 +48,12 @@ class Edge:
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "guard", Guard.parse(guard) if isinstance(guard, str) else guard)
         object.__setattr__(self, "target", target)
-        object.__setattr__(self, "reward", float(reward))
+        object.__setattr__(self, "reward", _number(reward))
         if not math.isfinite(self.reward):
-            raise TaskError(f"{self}: the reward must be a finite number")
+            raise TaskError(
+                f"the reward of {source!r} -> {target!r} is {str(reward)[:40]!r}; "
+                "allowed: finite numbers"
+            )
 
     def __repr__(self) -> str:
         ends = f"{self.source!r} -> {self.target!r}"
@@ -120,15 +123,15 @@ class RewardMachine:
         self.description = description
         self.edges = tuple(edges)
         self.initial = initial
-        self.success = frozenset(success)
+        self.success = _names("success", success)
         self.undefined = undefined
         self.strict = strict
         self.consume_initial = consume_initial
         falls_off = [FELL_OFF] if undefined == "fail" else []
-        self.failure = frozenset([*failure, *falls_off])
+        self.failure = _names("failure", failure) | frozenset(falls_off)
         found = [self.initial, *(end for e in self.edges for end in (e.source, e.target))]
         ends = [*sorted(self.success), *sorted(self.failure)]
-        declared = None if states is None else [*states, *falls_off]
+        declared = None if states is None else [*_checked("states", states), *falls_off]
         self.states = tuple(dict.fromkeys([*found, *ends] if declared is None else declared))
         self._index = {state: number for number, state in enumerate(self.states)}
         self._edges_of: dict[str, list[Edge]] = {state: [] for state in self.states}
@@ -156,7 +159,7 @@ class RewardMachine:
     def step(self, state: str, label: Iterable[str]) -> MachineStep:
         """Read one label in `state`. Terminal states stay where they are and pay nothing."""
         self._check_state(state)
-        read = frozenset(label)
+        read = as_label(label)
         for edge in self._edges_of[state]:
             if edge.guard.holds(read):
                 return MachineStep(edge.target, edge.reward)
@@ -247,9 +250,9 @@ class RewardMachine:
                         f"{self.name}: state {state!r} is used but not among the declared states "
                         f"{', '.join(map(repr, self.states))}"
                     )
-            repeated = [state for state in self.states if declared.count(state) > 1]
-            if any(state != FELL_OFF for state in repeated):
-                raise TaskError(f"{self.name}: state {repeated[0]!r} is declared twice")
+            for state in self.states:  # FELL_OFF may be declared as well as implied
+                if declared.count(state) > 1 + (state == FELL_OFF and self.undefined == "fail"):
+                    raise TaskError(f"{self.name}: state {state!r} is declared twice")
         if both := self.success & self.failure:
             raise TaskError(f"{self.name}: {sorted(both)[0]!r} is both a success and a failure")
         for edge in self.edges:
@@ -278,3 +281,21 @@ class RewardMachine:
             raise TaskError(
                 f"{self.name} has no state {state!r}; states: {', '.join(map(repr, self.states))}"
             )
+
+
+def _number(reward: float) -> float:
+    try:
+        return float(reward)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _names(what: str, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(_checked(what, names))
+
+
+def _checked(what: str, names: Iterable[str]) -> Iterable[str]:
+    """The names as given; a lone text is refused, since its letters would be taken for names."""
+    if isinstance(names, str):
+        raise TaskError(f"{what} is {names!r}; allowed: a list of names, such as [{names!r}]")
+    return names

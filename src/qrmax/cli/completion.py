@@ -5,10 +5,12 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from qrmax.cli.output import examples
+
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(epilog='Example: eval "$(qrmax completion bash)"')
+@click.command(epilog=examples('eval "$(qrmax completion bash)"'))
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

@@ -11,13 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from qrmax._version import __version__
-from qrmax.cli.output import as_json, print_facts, print_json
+from qrmax.cli.output import as_json, examples, print_facts, print_json
 
 PACKAGES = ("numpy", "numba", "gymnasium", "click")
 KNOWN_VALUE = 0.0879463  # of office/map1/exp1, to six digits
 
 
-@click.command(epilog="Example: qrmax doctor --json")
+@click.command(epilog=examples("qrmax doctor --json"))
 @as_json
 def doctor(as_json: bool) -> None:
     """Check this installation; exit with 1 where something is wrong."""

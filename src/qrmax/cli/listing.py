@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from qrmax.cli.output import as_json, print_json, print_table
+from qrmax.cli.output import as_json, examples, print_json, print_table
 
 KINDS = ("worlds", "maps", "tasks")
 
 
-@click.command(name="list", epilog="Example: qrmax list tasks")
+@click.command(name="list", epilog=examples("qrmax list tasks"))
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @as_json
 def list_names(kind: str | None, as_json: bool) -> None:

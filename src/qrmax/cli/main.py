@@ -6,7 +6,6 @@ stderr. Nothing heavy is imported before a verb needs it, so that `qrmax --help`
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from typing import Any
@@ -17,10 +16,12 @@ from qrmax._version import __version__
 from qrmax.cli.completion import completion
 from qrmax.cli.doctor import doctor
 from qrmax.cli.listing import list_names
+from qrmax.cli.output import examples
 from qrmax.cli.show import show
 from qrmax.cli.solve import solve
 from qrmax.errors import QRMaxError
 
+FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 
@@ -28,7 +29,7 @@ INTERRUPTED = 130
 @click.group(
     name="qrmax",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Example: qrmax solve office/map1/exp5",
+    epilog=examples("qrmax solve office/map1/exp5"),
 )
 @click.version_option(__version__, prog_name="qrmax")
 def cli() -> None:
@@ -54,9 +55,8 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # the reader has gone, as in `qrmax list | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except OSError as error:  # a full disk under stdout, say
+        _fail(f"error: {error}", FAILED)
 
 
 def _fail(message: str, code: int) -> None:

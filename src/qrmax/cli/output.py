@@ -11,6 +11,13 @@ import click
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
+def examples(*commands: str) -> str:
+    """How a verb's help ends."""
+    return "\b\n" + "\n".join(
+        ["Example:" if len(commands) == 1 else "Examples:", *(f"  {c}" for c in commands)]
+    )
+
+
 def print_json(result: Mapping[str, Any]) -> None:
     """Print a result for programs to read."""
     click.echo(json.dumps(result, indent=2))

@@ -6,19 +6,17 @@ from pathlib import Path
 
 import click
 
-from qrmax.cli.output import as_json, print_facts, print_json
+from qrmax.cli.output import as_json, examples, print_facts, print_json
 
 
-@click.group(epilog="Example: qrmax show map map1")
+@click.group(epilog=examples("qrmax show map map1"))
 def show() -> None:
     """Show a map or a task."""
 
 
-@show.command(name="map", epilog="Examples: qrmax show map map1 | qrmax show map my.txt -o my.png")
+@show.command(name="map", epilog=examples("qrmax show map map1", "qrmax show map my.txt -o my.png"))
 @click.argument("name", metavar="MAP")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Draw it to this PNG file instead."
-)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Draw it to this PNG file.")
 @as_json
 def show_map(name: str, output: Path | None, as_json: bool) -> None:
     """Show MAP: the name of a built-in one, or your own file."""
@@ -37,9 +35,9 @@ def show_map(name: str, output: Path | None, as_json: bool) -> None:
     if output is not None:
         save_png(draw(grid, grid.start_state), output)
         click.echo(f"drawn to {output}", err=True)
-    elif as_json:
+    if as_json:
         print_json({**facts, "picture": grid.text})
-    else:
+    elif output is None:
         click.echo(write(grid, grid.start_state))
         click.echo()
         print_facts(
@@ -57,7 +55,9 @@ def show_map(name: str, output: Path | None, as_json: bool) -> None:
         )
 
 
-@show.command(name="task", epilog="Examples: qrmax show task exp5 | qrmax show task my.toml --json")
+@show.command(
+    name="task", epilog=examples("qrmax show task exp5", "qrmax show task my.toml --json")
+)
 @click.argument("name", metavar="TASK")
 @as_json
 def show_task(name: str, as_json: bool) -> None:

@@ -7,13 +7,15 @@ from typing import Any
 
 import click
 
-from qrmax.cli.output import as_json, number_or_none, percent, print_facts, print_json
+from qrmax.cli.output import as_json, examples, number_or_none, percent, print_facts, print_json
 from qrmax.cli.problems import make_problem, problem_options
+from qrmax.errors import check_range
 
 
 @click.command(
-    epilog="Examples: qrmax solve office/map1/exp5 --slip 0.1 | "
-    "qrmax solve --map my.txt --task my.toml --json"
+    epilog=examples(
+        "qrmax solve office/map1/exp5 --slip 0.1", "qrmax solve --map my.txt --task my.toml --json"
+    )
 )
 @problem_options
 @click.option("--gamma", type=float, default=0.9, show_default=True, help="The discount.")
@@ -24,6 +26,7 @@ def solve(gamma: float, as_json: bool, **options: Any) -> None:
     Shows the discounted value of the optimal policy from the start, how likely it is to succeed,
     how long its successful episodes are on average, and how long the run is on which nothing slips.
     """
+    check_range("gamma", gamma, above=0.0, below=1.0)
     problem = make_problem(**options)
 
     from qrmax.planning import kernels  # takes a second: not before the input is known to be good

@@ -30,24 +30,24 @@ def action_values(problem: Problem, value: FloatArray, gamma: float) -> FloatArr
     return np.where(problem.done()[:, :, None], 0.0, table)
 
 
-def solve(problem: Problem, gamma: float, *, tolerance: float = 1e-14) -> FloatArray:
+def solve(problem: Problem, gamma: float) -> FloatArray:
     """V on the factors, by sweeps over all pairs at once."""
     value = np.zeros((problem.n_states, problem.n_task_states))
     while True:
         new = action_values(problem, value, gamma).max(axis=2)
-        if np.abs(new - value).max() <= tolerance * np.abs(new).max() * (1.0 - gamma):
+        if _settled(new, value, gamma):
             return np.asarray(new)
         value = new
 
 
-def solve_product(product: TabularMDP, gamma: float, *, tolerance: float = 1e-14) -> FloatArray:
+def solve_product(product: TabularMDP, gamma: float) -> FloatArray:
     """V of any tabular process by plain value iteration: knows nothing of tasks."""
     value = np.zeros(product.n_states)
     while True:
         future = np.where(product.terminal[product.succ], 0.0, value[product.succ])
         worth = (product.prob * (product.reward + gamma * future)).sum(axis=2).max(axis=1)
         new = np.where(product.terminal, 0.0, worth)
-        if np.abs(new - value).max() <= tolerance * np.abs(new).max() * (1.0 - gamma):
+        if _settled(new, value, gamma):
             return np.asarray(new)
         value = new
 
@@ -58,8 +58,6 @@ def solve_optimistic(
     known_env: BoolArray,
     known_task: BoolArray,
     optimistic: float,
-    *,
-    tolerance: float = 1e-14,
 ) -> FloatArray:
     """V where only some (s, a), (q, s') are known; a backup that needs more is `optimistic`."""
     listed = (problem.mdp.prob > 0)[:, :, :, None]  # [s, a, k, 1]
@@ -70,9 +68,15 @@ def solve_optimistic(
     while True:
         table = np.where(usable, action_values(problem, value, gamma), optimistic)
         new = np.where(problem.done(), 0.0, table.max(axis=2))
-        if np.abs(new - value).max() <= tolerance * np.abs(new).max() * (1.0 - gamma):
+        if _settled(new, value, gamma):
             return np.asarray(new)
         value = new
+
+
+def _settled(new: FloatArray, old: FloatArray, gamma: float) -> bool:
+    """Whether the values are within 1e-14 of the fixed point, or as near as rounding lets them."""
+    change = max(1e-14 * (1.0 - gamma), 4e-16)
+    return bool(np.abs(new - old).max() <= change * np.abs(new).max())
 
 
 class PolicyValues(NamedTuple):

@@ -39,9 +39,10 @@ def make(
     """
     if name is not None:
         named_map, named_task = _parts(name)
-        if (map and named_map) or (task and named_task):
+        if (map is not None and named_map) or (task is not None and named_task):
             raise ParameterError(f"make: the name {name!r} and map=... or task=... contradict")
-        map, task = map or named_map, task or named_task  # noqa: A001
+        map = named_map if map is None else map  # noqa: A001
+        task = named_task if task is None else task
     if map is None or task is None:
         missing = "a map" if map is None else "a task"
         raise ParameterError(
@@ -54,8 +55,8 @@ def make(
 
 
 def _parts(name: str) -> tuple[str | None, str | None]:
-    """The map and the task in `office/MAP/TASK` or `office/MAP`."""
-    world, *rest = name.split("/", maxsplit=2)
-    if world != "office":
-        raise UnknownNameError("world", name, problem_names())
-    return (rest[0] if rest else None), (rest[1] if len(rest) > 1 else None)
+    """The map and the task in `office/MAP/TASK`, `office/MAP` or `office`."""
+    world, *parts = name.split("/", maxsplit=2) if isinstance(name, str) else [""]
+    if world != "office" or "" in parts:
+        raise UnknownNameError("world", str(name), problem_names())
+    return (*parts, None, None)[0], (*parts, None, None)[1]

@@ -227,7 +227,7 @@ def parse_map(source: Source) -> GridMap:
     first = blank + 1
     while first < len(lines) and not lines[first]:
         first += 1
-    picture = lines[first:]
+    picture = [_without_border(line) for line in lines[first:]]
     if not picture:
         raise source.error(MapError, "no picture after the blank line", line=blank + 1)
     tiles = {**TILES, **header.tiles}
@@ -258,6 +258,11 @@ def parse_map(source: Source) -> GridMap:
     return grid
 
 
+def _without_border(line: str) -> str:
+    """A wall drawn along the right border is there anyway."""
+    return line[:-1] if len(line) % 2 == 0 and line.endswith("|") else line
+
+
 @dataclass(frozen=True)
 class _Header:
     start: tuple[int, int]
@@ -271,16 +276,20 @@ def _parse_header(source: Source, lines: list[str]) -> _Header:
     start_line = 0
     tiles: dict[str, str] = {}
     slips = SLIPS[0]
+    seen: set[str] = set()
     for number, line in enumerate(lines, start=1):
         if line.startswith("#"):
             continue
         key, colon, value = line.partition(":")
+        if key in seen and key != "tiles":
+            raise source.error(MapError, f"a second line {key!r}", line=number)
+        seen.add(key)
         if key == "start" and (match := _START.fullmatch(value)):
             start, start_line = (int(match[1]), int(match[2])), number
         elif key == "slips" and value.strip() in SLIPS:
             slips = value.strip()
         elif key == "tiles" and colon:
-            tiles |= _parse_tiles(source, number, value)
+            _parse_tiles(source, number, value, tiles)
         else:
             raise source.error(
                 MapError,
@@ -296,19 +305,17 @@ def _parse_header(source: Source, lines: list[str]) -> _Header:
     return _Header(start, start_line, tiles, slips)
 
 
-def _parse_tiles(source: Source, number: int, value: str) -> dict[str, str]:
-    tiles: dict[str, str] = {}
+def _parse_tiles(source: Source, number: int, value: str, tiles: dict[str, str]) -> None:
     for entry in value.split(","):
         match = _TILE_ENTRY.fullmatch(entry)
-        if match is None:
+        if match is None or match[1] in tiles or match[2] in ("true", "false"):
             raise source.error(
                 MapError,
                 f"not a tile: {entry.strip()[:40]!r}",
                 line=number,
-                note="allowed: a letter or digit, '=' and a name, such as p=printer",
+                note="allowed: a letter or digit, each once, '=' and a name, such as p=printer",
             )
         tiles[match[1]] = match[2]
-    return tiles
 
 
 def _parse_cells(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass
 
 from qrmax.automata.files import load_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import QRMaxWarning, check_choice, check_count, check_flag, check_range
+from qrmax.errors import check_choice, check_count, check_flag, check_range, warn
 from qrmax.model.problem import Problem
 from qrmax.worlds.grid import SLIPS, GridMap, grid_mdp, load_map
 
@@ -50,12 +49,10 @@ def office_task(grid: GridMap, task: str | os.PathLike[str] | RewardMachine) -> 
 def office_problem(grid: GridMap, task: RewardMachine, options: OfficeOptions) -> Problem:
     """The problem of doing a task on a map."""
     if missing := sorted(task.propositions - grid.propositions):
-        warnings.warn(
+        warn(
             f"task {task.name!r} names {', '.join(map(repr, missing))}, which map {grid.name!r} "
             f"does not have, so it is never true there; the map has: "
-            f"{', '.join(sorted(grid.propositions)) or 'nothing'}",
-            QRMaxWarning,
-            stacklevel=2,
+            f"{', '.join(sorted(grid.propositions)) or 'nothing'}"
         )
     mdp = grid_mdp(
         grid,

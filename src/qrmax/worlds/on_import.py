@@ -20,11 +20,12 @@ def after_import(package: str, module: str) -> None:
 
 
 class _Watcher(MetaPathFinder):
-    """Stands first in `sys.meta_path` until `package` is looked for, then steps aside."""
+    """Stands first in `sys.meta_path` until `package` has been imported."""
 
     def __init__(self, package: str, module: str) -> None:
         self.package = package
         self.module = module
+        self.looking = False
 
     def find_spec(
         self,
@@ -32,28 +33,31 @@ class _Watcher(MetaPathFinder):
         path: Sequence[str] | None,  # noqa: ARG002 (the signature is importlib's)
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        if fullname != self.package:
+        if fullname != self.package or self.looking:
             return None
-        sys.meta_path.remove(self)
+        self.looking = True  # let the other finders answer
         spec = find_spec(fullname)
+        self.looking = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _LoadThenImport(spec.loader, self.module)
+            spec.loader = _LoadThenImport(spec.loader, self)
         return spec
 
 
 class _LoadThenImport(Loader):
     """The package's own loader, followed by the import of our module."""
 
-    def __init__(self, loader: Loader, module: str) -> None:
+    def __init__(self, loader: Loader, watcher: _Watcher) -> None:
         self.loader = loader
-        self.module = module
+        self.watcher = watcher
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         self.loader.exec_module(module)
-        importlib.import_module(self.module)
+        if self.watcher in sys.meta_path:
+            sys.meta_path.remove(self.watcher)
+            importlib.import_module(self.watcher.module)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.loader, name)  # get_source, get_data: tools ask the loader for them

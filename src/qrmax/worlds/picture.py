@@ -18,6 +18,7 @@ Image = NDArray[np.uint8]
 Colour = tuple[int, int, int]
 
 CELL = 32  # pixels
+MOST_PIXELS = 8000  # along a side
 WALKER = "@"
 
 _PAPER: Colour = (250, 249, 245)
@@ -46,8 +47,9 @@ def write(grid: GridMap, state: int | None = None) -> str:
     return "\n".join(lines)
 
 
-def draw(grid: GridMap, state: int | None = None, *, cell: int = CELL) -> Image:
-    """The map as an image `[y, x, rgb]`, with the walker on a state."""
+def draw(grid: GridMap, state: int | None = None) -> Image:
+    """The map as an image `[y, x, rgb]`, with the walker on a state; large maps get small cells."""
+    cell = max(1, min(CELL, MOST_PIXELS // max(grid.width, grid.height)))
     image = np.empty((grid.height * cell + 1, grid.width * cell + 1, 3), dtype=np.uint8)
     image[:] = _PAPER
     image[::cell] = _LINE
