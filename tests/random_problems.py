@@ -50,6 +50,12 @@ def problems(draw: st.DrawFn, rewards: tuple[float, ...] = ANY_SIGN) -> Problem:
     return Problem(mdp, machine, labels, rng.integers(0, len(labels), n_states))
 
 
+def size_of(problem: Problem, value: np.ndarray) -> float:
+    """What an error is measured by: rounding is as large as the rewards, even where they cancel."""
+    rewards = np.abs(problem.mdp.reward).max() + np.abs(problem.table.reward).max()
+    return float(np.abs(value).max() + rewards)
+
+
 def random_policy(problem: Problem, seed: int) -> np.ndarray:
     """An action for each pair."""
     rng = np.random.default_rng(seed)

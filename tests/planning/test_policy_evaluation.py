@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import qrmax
 from qrmax.errors import ParameterError
 from qrmax.planning import reference
-from random_problems import problems, random_policy
+from random_problems import problems, random_policy, size_of
 
 pytestmark = pytest.mark.small_enough_without_jit
 
@@ -100,7 +100,7 @@ def test_the_optimal_policy_is_worth_the_optimal_value(
 ) -> None:
     solution = qrmax.solve(problem, gamma)
     result = qrmax.evaluate(problem, solution.policy, gamma, max_episode_steps=None)
-    scale = np.abs(solution.value).max()
+    scale = size_of(problem, solution.value)
     assert result.start_value == pytest.approx(solution.start_value, rel=1e-9, abs=1e-9 * scale)
 
 
@@ -111,7 +111,7 @@ def test_evaluation_equals_the_reference(
     policy = random_policy(problem, seed)
     result = qrmax.evaluate(problem, policy, 0.9, max_episode_steps=limit)
     value, success, lengths = reference.evaluate(problem, policy, 0.9, limit)
-    scale = np.abs(problem.mdp.reward).max() + np.abs(problem.table.reward).max()
+    scale = size_of(problem, np.zeros(1))
     assert result.start_value == pytest.approx(value, rel=1e-9, abs=1e-9 * scale)
     assert result.success == pytest.approx(success, rel=1e-9, abs=1e-15)
     if success > 0:

@@ -8,7 +8,7 @@ from qrmax.errors import ConvergenceError, ParameterError
 from qrmax.planning import reference
 from qrmax.planning.models import model_of
 from qrmax.planning.value_iteration import solve_model
-from random_problems import NON_NEGATIVE, problems
+from random_problems import NON_NEGATIVE, problems, size_of
 
 pytestmark = pytest.mark.small_enough_without_jit
 
@@ -64,8 +64,8 @@ def test_factored_equals_plain_value_iteration_on_the_product(
 ) -> None:
     value = qrmax.solve(problem, gamma).value
     product = reference.solve_product(problem.product(), gamma)
-    scale = np.abs(product).max()
-    assert np.abs(value.reshape(-1) - product).max() <= 1e-9 * scale
+    difference = np.abs(value.reshape(-1) - product).max()
+    assert difference <= 1e-9 * size_of(problem, product)
 
 
 @given(problems(NON_NEGATIVE), GAMMAS)
@@ -81,7 +81,8 @@ def test_without_costs_every_single_value_is_exact_to_nine_digits(
 def test_kernels_equal_the_reference(problem: qrmax.Problem, gamma: float) -> None:
     solution = qrmax.solve(problem, gamma)
     expected = reference.action_values(problem, solution.value, gamma)
-    np.testing.assert_allclose(solution.q, expected, rtol=1e-12, atol=1e-12)
+    size = size_of(problem, solution.value)
+    np.testing.assert_allclose(solution.q, expected, rtol=1e-12, atol=1e-12 * size)
     chosen = np.take_along_axis(solution.q, solution.policy[:, :, None], axis=2)[:, :, 0]
     np.testing.assert_array_equal(chosen, solution.q.max(axis=2))
 
@@ -92,7 +93,7 @@ def test_a_discount_of_09999_is_solved_with_cycles_costs_and_several_ends(
 ) -> None:
     """The value is that of the policy (a linear system), and no action improves on it: optimal."""
     solution = qrmax.solve(problem, gamma=0.9999)
-    scale = np.abs(solution.value).max()
+    scale = size_of(problem, solution.value)
     own = reference.evaluate(problem, solution.policy, 0.9999, None).start_value
     assert solution.start_value == pytest.approx(own, rel=1e-9, abs=1e-9 * scale)
     gap = reference.action_values(problem, solution.value, 0.9999).max(axis=2) - solution.value

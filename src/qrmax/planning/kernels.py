@@ -316,6 +316,7 @@ def _solve_block(
         count, changes, first = _sweep(env, block, v, rules, order, position, fresh, first)
         backups += count
         changed = changed or changes
+    value[q] = 0.0  # where nothing is ever paid
     value[q][order] = v
     return backups, changed, first >= v.size
 
