@@ -36,13 +36,17 @@ if TYPE_CHECKING:
     from qrmax.worlds.catalog import make as make
     from qrmax.worlds.grid import GridMap as GridMap
     from qrmax.worlds.grid import load_map as load_map
+    from qrmax.worlds.gymnasium import OfficeEnv as OfficeEnv
+    from qrmax.worlds.gymnasium import ProblemEnv as ProblemEnv
 
 _HOME = {
     "Edge": "automata.reward_machine",
     "Evaluation": "planning.policy_evaluation",
     "GridMap": "worlds.grid",
     "Guard": "automata.guards",
+    "OfficeEnv": "worlds.gymnasium",
     "Problem": "model.problem",
+    "ProblemEnv": "worlds.gymnasium",
     "QRMaxError": "errors",
     "QRMaxWarning": "errors",
     "RewardMachine": "automata.reward_machine",
@@ -68,7 +72,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted(__all__)
 
 
 # Gymnasium learns our world ids as soon as both are imported, in either order, and not before:

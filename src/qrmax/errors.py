@@ -100,7 +100,7 @@ def check_range(
     >>> check_range("gamma", 1.5, above=0.0, below=1.0)
     Traceback (most recent call last):
     ...
-    qrmax.errors.ParameterError: gamma is 1.5; allowed: above 0.0, below 1.0
+    qrmax.errors.ParameterError: gamma is 1.5; allowed: numbers above 0.0, below 1.0
     """
     fits = (
         _is_a(Real, value)
@@ -114,7 +114,7 @@ def check_range(
         allowed = ", ".join(
             f"{word} {bound}" for word, bound in bounds.items() if bound is not None
         )
-        raise ParameterError(f"{name} is {value!r}; allowed: {allowed or 'any number'}")
+        raise ParameterError(f"{name} is {value!r}; allowed: numbers {allowed}".rstrip())
 
 
 def check_count(name: str, value: Any) -> None:

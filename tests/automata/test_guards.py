@@ -261,3 +261,8 @@ def test_any_text_is_a_guard_or_a_guard_error(text: str) -> None:
 def test_a_guard_error_is_one_of_ours_and_a_value_error() -> None:
     assert issubclass(GuardError, QRMaxError)
     assert issubclass(GuardError, ValueError)
+
+
+def test_a_guard_made_of_text_says_how_to_read_it() -> None:
+    with pytest.raises(GuardError, match=r"Guard\.parse"):
+        Guard("coffee")  # type: ignore[arg-type]

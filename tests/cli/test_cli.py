@@ -156,7 +156,7 @@ def test_a_proposition_that_the_map_lacks_is_a_warning_and_not_an_error(tmp_path
     assert done.returncode == 0
     warnings = [line for line in done.stderr.split("\n") if line.startswith("warning: ")]
     assert len(warnings) == 1
-    assert "names 'tea', which map 'map1' does not have" in warnings[0]
+    assert "names 'tea', which 'office/map1/tea' does not have" in warnings[0]
     assert json.loads(done.stdout)["success"] == 0.0
 
 
@@ -207,3 +207,31 @@ def test_the_completion_script_is_valid_and_completes_problems() -> None:
     )
     names = [line.removeprefix("plain,") for line in completed.stdout.split()]
     assert names == [f"office/map3/exp{number}" for number in range(7)]
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("qrmax solve office/map3/e", "plain,office/map3/exp5"),
+        ("qrmax solve --map m", "plain,map1"),
+        ("qrmax show map m", "plain,map4"),
+        ("qrmax show task e", "plain,exp5"),
+        ("qrmax show map my.t", "file,my.t"),
+        ("qrmax so", "plain,solve"),
+    ],
+)
+def test_the_shell_completes_names_and_files(words: str, completed: str) -> None:
+    place = str(len(words.split()) - 1)
+    done = run(_QRMAX_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=place)
+    assert completed in done.stdout.split("\n")
+
+
+def test_a_task_without_an_end_is_not_called_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "patrol.toml").write_text(
+        'initial = "to_A"\nedges = [\n'
+        '  { from = "to_A", when = "A", to = "to_B" },\n'
+        '  { from = "to_B", when = "B", to = "to_A", reward = 1.0 },\n]\n'
+    )
+    shown = answer("solve", "office/map1", "--task", "patrol.toml", cwd=tmp_path)
+    assert "success      the task has no success state\n" in shown
+    assert "length" not in shown.replace("any length", "")

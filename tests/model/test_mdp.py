@@ -12,6 +12,7 @@ PROB = [[[0.5, 0.5]], [[1.0, 0.0]]]
     ("changes", "message"),
     [
         ({"succ": [[0, 1]]}, "succ has shape"),
+        ({"succ": [[[0, 1]], [[1]]]}, "ragged.*pad"),
         ({"succ": [[[0.0, 1.0]], [[1.0, 0.0]]]}, "whole numbers"),
         ({"succ": [[[0, 2]], [[1, 0]]]}, "succ is 2 at state 0, action 0, successor 1; allowed: 0"),
         ({"succ": [[[0, -1]], [[1, 0]]]}, "outside 0 to"),

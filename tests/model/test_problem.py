@@ -1,9 +1,11 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 import qrmax
-from qrmax.errors import ModelError, ParameterError
+from qrmax.errors import GuardError, ModelError, ParameterError
 from random_problems import problems
 
 
@@ -52,3 +54,38 @@ def test_a_limit_of_no_steps_is_refused() -> None:
     mdp = qrmax.TabularMDP([[[0]]], [[[1.0]]])
     with pytest.raises(ParameterError, match="max_episode_steps is 0"):
         qrmax.Problem(mdp, qrmax.RewardMachine([], initial="q"), [set()], [0], max_episode_steps=0)
+
+
+def two_rooms() -> qrmax.TabularMDP:
+    return qrmax.TabularMDP([[[1]], [[1]]], [[[1.0]], [[1.0]]])
+
+
+def go_home(goal: str = "there") -> qrmax.RewardMachine:
+    edges = [qrmax.Edge("go", "home", "there", 1.0)]
+    return qrmax.RewardMachine(edges, initial="go", success=[goal])
+
+
+def test_a_label_given_as_text_is_refused_rather_than_read_letter_by_letter() -> None:
+    with pytest.raises(GuardError, match="a label is a set"):
+        qrmax.Problem(two_rooms(), go_home(), ["", "home"], [0, 1])
+
+
+def test_a_proposition_in_no_label_is_warned_of() -> None:
+    with pytest.warns(qrmax.QRMaxWarning, match="names 'home', which 'problem' does not have"):
+        qrmax.Problem(two_rooms(), go_home(), [set(), {"hom"}], [0, 1])
+
+
+def test_a_success_that_no_edge_leads_to_is_warned_of() -> None:
+    with pytest.warns(qrmax.QRMaxWarning, match="can never succeed: no edge leads on to 'ther'"):
+        qrmax.Problem(two_rooms(), go_home("ther"), [set(), {"home"}], [0, 1])
+
+
+def test_parts_in_the_wrong_order_are_named() -> None:
+    with pytest.raises(ModelError, match="RewardMachine and a TabularMDP; needed"):
+        qrmax.Problem(go_home(), two_rooms(), [set()], [0, 0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("use", [qrmax.solve, lambda p: qrmax.evaluate(p, []), qrmax.ProblemEnv])
+def test_a_name_in_place_of_a_problem_is_refused(use: Callable[[str], object]) -> None:
+    with pytest.raises(ParameterError, match=r"needed: a Problem, such as qrmax\.make"):
+        use("office/map1/exp1")

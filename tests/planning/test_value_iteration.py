@@ -108,7 +108,9 @@ def test_tiny_values_far_from_the_reward_are_relatively_exact() -> None:
 
 @pytest.mark.parametrize("gamma", [0.0, 1.0, -0.5, 1.5, float("nan"), "high"])
 def test_a_discount_outside_0_to_1_is_refused(gamma: float) -> None:
-    with pytest.raises(ParameterError, match=r"gamma is .*; allowed: above 0\.0, below 1\.0"):
+    with pytest.raises(
+        ParameterError, match=r"gamma is .*; allowed: numbers above 0\.0, below 1\.0"
+    ):
         qrmax.solve(qrmax.make("office/map1/exp1"), gamma)
 
 

@@ -1,4 +1,5 @@
 import warnings
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -7,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 
 import qrmax
-from qrmax.errors import ParameterError
+from qrmax.errors import ParameterError, UnknownNameError
 from qrmax.worlds.catalog import problem_names
 from qrmax.worlds.gymnasium import OfficeEnv, ProblemEnv
 from random_problems import problems
@@ -87,6 +88,26 @@ def test_a_world_is_cut_off_at_its_limit_and_says_so() -> None:
     env.reset(seed=0)
     outcomes = [env.step(0)[2:4] for _ in range(3)]
     assert outcomes == [(False, False), (False, False), (False, True)]
+
+
+def test_a_world_made_directly_is_cut_off_where_its_problem_says() -> None:
+    env = OfficeEnv("map0", "exp0", max_episode_steps=3)
+    for _ in range(2):
+        env.reset(seed=0)
+        assert [env.step(0)[3] for _ in range(3)] == [False, False, True]
+
+
+def test_a_map_and_a_task_of_ones_own_have_an_id(tmp_path: Path) -> None:
+    (tmp_path / "my.txt").write_text("start: 0,0\n\n. c O\n")
+    env = gymnasium.make("qrmax/Office-v0", map=tmp_path / "my.txt", task="exp1", slip=0.0)
+    env.reset(seed=0)
+    env.step(1)
+    assert env.step(1)[1:3] == (1.0, True)
+
+
+def test_a_misspelt_option_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'slip'"):
+        gymnasium.make("qrmax/Office-map1-exp1-v0", slipp=0.1)
 
 
 def test_info_splits_the_reward_and_names_what_is_true() -> None:

@@ -140,9 +140,9 @@ def test_the_options_reach_the_world() -> None:
         ({"map": "map1", "task": "epx3"}, ["unknown task 'epx3'", "did you mean 'exp3'?"]),
         (
             {"name": "office/map1/exp1", "slipp": 0.1},
-            ["unknown option of make 'slipp'", "did you mean 'slip'?"],
+            ["unknown option 'slipp'", "did you mean 'slip'?"],
         ),
-        ({"name": "office/map1/exp1", "gamma": 0.9}, ["unknown option of make 'gamma'"]),
+        ({"name": "office/map1/exp1", "gamma": 0.9}, ["unknown option 'gamma'"]),
         ({"name": ""}, ["unknown world ''"]),
     ],
 )
@@ -232,8 +232,8 @@ def test_a_proposition_that_the_map_lacks_is_warned_of_with_those_it_has() -> No
         make(map="map0", task=task)
     assert len(caught) == 1
     message = str(caught[0].message)
-    assert "task 'tea_time' names 'tea', which map 'map0' does not have" in message
-    assert "the map has: A, B, C, D, E, coffee, mail, office" in message
+    assert "task 'tea_time' names 'tea', which 'office/map0/tea_time' does not have" in message
+    assert "there are: A, B, C, D, E, coffee, mail, office" in message
 
 
 def test_a_warning_points_at_the_line_that_called_make() -> None:

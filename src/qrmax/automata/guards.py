@@ -43,7 +43,7 @@ _EXPECTED = "a proposition, true, false, '!' or '('"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A Boolean condition on labels.
+    """A Boolean condition on labels, read from text by `Guard.parse`.
 
     >>> guard = Guard.parse("coffee & !(decoration | mail)")
     >>> guard.holds({"coffee"}), guard.holds({"coffee", "mail"})
@@ -56,6 +56,8 @@ class Guard:
     propositions: frozenset[str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.postfix, tuple):
+            raise GuardError("a guard is read from text by Guard.parse(...), not by Guard(...)")
         names = frozenset(self.postfix) - {*_OPERATORS, "true", "false"}
         object.__setattr__(self, "propositions", names)
 

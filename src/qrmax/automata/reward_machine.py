@@ -91,6 +91,12 @@ class MachineTable(NamedTuple):
 class RewardMachine:
     """A task: what is rewarded, as a finite automaton over labels.
 
+    Terminal states, `success` and `failure`, end the episode. Where two edges of a state hold for
+    a label the first wins; `strict` refuses such a machine. Where none holds the machine stays, or
+    with `undefined="fail"` ends in the failure state "failed". At reset the machine reads the label
+    of the start state, without pay, unless `consume_initial` is False. `states` fixes the states
+    and their order; without it they are those that the edges name.
+
     >>> task = RewardMachine(
     ...     [Edge("start", "coffee", "has_coffee"), Edge("has_coffee", "office", "done", reward=1)],
     ...     initial="start",
@@ -122,6 +128,9 @@ class RewardMachine:
         self.name = name
         self.description = description
         self.edges = tuple(edges)
+        for edge in self.edges:
+            if not isinstance(edge, Edge):
+                raise TaskError(f"{name}: {edge!r} is not an Edge(source, guard, target, reward)")
         self.initial = initial
         self.success = _names("success", success)
         self.undefined = undefined
@@ -150,6 +159,16 @@ class RewardMachine:
     def terminal(self) -> frozenset[str]:
         """The states that end an episode."""
         return self.success | self.failure
+
+    def reachable(self) -> frozenset[str]:
+        """The states that some sequence of labels leads to, if every edge can be taken."""
+        reached = {self.initial, *([FELL_OFF] if self.undefined == "fail" else [])}
+        ahead = [self.initial]
+        while ahead:
+            targets = {edge.target for edge in self._edges_of[ahead.pop()]} - reached
+            reached |= targets
+            ahead += targets
+        return frozenset(reached)
 
     def index(self, state: str) -> int:
         """The number of a state in the table form."""

@@ -45,8 +45,3 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def percent(share: float) -> str:
     """A probability as people read it."""
     return f"{100 * share:.2f} %"
-
-
-def number_or_none(value: float | None, form: str) -> str:
-    """A number, or a dash where there is none."""
-    return "-" if value is None else format(value, form)

@@ -6,8 +6,28 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 SLIPS = ("perpendicular", "any")
+
+
+def complete_map(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]:
+    """The built-in maps and the user's own files, for the shell."""
+    from qrmax.worlds.grid import map_names
+
+    return _names_or_files(map_names(), incomplete)
+
+
+def complete_task(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]:
+    """The built-in tasks and the user's own files, for the shell."""
+    from qrmax.automata.files import task_names
+
+    return _names_or_files(task_names(), incomplete)
+
+
+def _names_or_files(names: list[str], incomplete: str) -> list[str | CompletionItem]:
+    fitting: list[str | CompletionItem] = [name for name in names if name.startswith(incomplete)]
+    return fitting or [CompletionItem(incomplete, type="file")]
 
 
 def _complete_problem(_: Any, __: Any, incomplete: str) -> list[str]:
@@ -29,8 +49,19 @@ def _read_limit(_: Any, __: Any, value: str) -> int | None:
 
 _OPTIONS = (
     click.argument("problem", required=False, shell_complete=_complete_problem),
-    click.option("--map", "map_", metavar="MAP", help="A map: a name or your own file."),
-    click.option("--task", metavar="TASK", help="A task: a name or your own TOML file."),
+    click.option(
+        "--map",
+        "map_",
+        metavar="MAP",
+        shell_complete=complete_map,
+        help="A map: a name or your own file.",
+    ),
+    click.option(
+        "--task",
+        metavar="TASK",
+        shell_complete=complete_task,
+        help="A task: a name or your own TOML file.",
+    ),
     click.option(
         "--slip",
         type=float,
@@ -82,6 +113,10 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def make_problem(problem: str | None, map_: str | None, task: str | None, **options: Any) -> Any:
     """The problem that these options describe."""
+    if problem is None and (map_ is None or task is None):
+        raise click.UsageError("Give a PROBLEM such as office/map1/exp5, or --map and --task.")
+    if problem is not None and (map_ is not None or (task is not None and problem.count("/") > 1)):
+        raise click.UsageError(f"PROBLEM {problem!r} says already what --map or --task is to be.")
     from qrmax.worlds.catalog import make
 
     return make(problem, map=map_, task=task, **options)

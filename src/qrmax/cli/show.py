@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from qrmax.cli.output import as_json, examples, print_facts, print_json
+from qrmax.cli.problems import complete_map, complete_task
 
 
 @click.group(epilog=examples("qrmax show map map1"))
@@ -15,7 +16,7 @@ def show() -> None:
 
 
 @show.command(name="map", epilog=examples("qrmax show map map1", "qrmax show map my.txt -o my.png"))
-@click.argument("name", metavar="MAP")
+@click.argument("name", metavar="MAP", shell_complete=complete_map)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Draw it to this PNG file.")
 @as_json
 def show_map(name: str, output: Path | None, as_json: bool) -> None:
@@ -58,7 +59,7 @@ def show_map(name: str, output: Path | None, as_json: bool) -> None:
 @show.command(
     name="task", epilog=examples("qrmax show task exp5", "qrmax show task my.toml --json")
 )
-@click.argument("name", metavar="TASK")
+@click.argument("name", metavar="TASK", shell_complete=complete_task)
 @as_json
 def show_task(name: str, as_json: bool) -> None:
     """Show TASK: the name of a built-in one, or your own TOML file."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from qrmax.cli.output import as_json, examples, number_or_none, percent, print_facts, print_json
+from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
 from qrmax.cli.problems import make_problem, problem_options
 from qrmax.errors import check_range
 
@@ -57,14 +57,17 @@ def solve(gamma: float, as_json: bool, **options: Any) -> None:
         )
         return
     limit = problem.max_episode_steps
-    print_facts(
-        {
-            "problem": problem.name,
-            "states": f"{problem.n_states} x {problem.n_task_states} task states",
-            "start value": f"{solution.start_value:.6g}  (gamma {gamma:g})",
-            "success": percent(result.success) + (f"  within {limit} steps" if limit else ""),
-            "mean length": number_or_none(result.mean_length, ".2f") + "  of successful episodes",
-            "nominal length": number_or_none(result.nominal_length, "d") + "  if nothing slips",
-            "seconds": f"{seconds:.3f}",
-        }
-    )
+    facts = {
+        "problem": problem.name,
+        "states": f"{problem.n_states} x {problem.n_task_states} task states",
+        "start value": f"{solution.start_value:.6g}  (gamma {gamma:g}, episodes of any length)",
+    }
+    if not problem.machine.success:
+        facts["success"] = "the task has no success state"
+    else:
+        facts["success"] = percent(result.success) + (f"  within {limit} steps" if limit else "")
+        if result.mean_length is not None:
+            facts["mean length"] = f"{result.mean_length:.2f}  of successful episodes"
+        nominal = result.nominal_length
+        facts["nominal length"] = f"{nominal or 'no success'}  if nothing slips"
+    print_facts({**facts, "seconds": f"{seconds:.3f}"})

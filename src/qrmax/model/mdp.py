@@ -24,7 +24,9 @@ class TabularMDP:
     >>> mdp
     TabularMDP(2 states, 1 actions, up to 2 successors)
 
-    `reward` and `terminal` default to nothing; `start` is a state or a distribution over states.
+    `succ[s, a, k]` is the k-th successor of action a in state s, `prob[s, a, k]` its probability,
+    `reward[s, a, k]` what going there pays; pad shorter lists with probability 0. `reward` and
+    `terminal` default to nothing; `start` is a state or a distribution over states.
     The arrays are checked, and read-only here from then on. They are copied only where their type
     differs: do not change your own afterwards.
     """
@@ -44,7 +46,7 @@ class TabularMDP:
         terminal: ArrayLike | None = None,
         start: int | ArrayLike = 0,
     ) -> None:
-        shape = np.shape(succ)
+        shape = _shape_of(succ)
         if len(shape) != 3 or 0 in shape:
             raise ModelError(f"succ has shape {shape}; needed: [states, actions, successors]")
         n_states = shape[0]
@@ -141,6 +143,16 @@ class TabularMDP:
         mass = self.prob.sum(axis=2)
         wrong = (np.abs(mass - 1.0) > MASS_TOLERANCE) & ~self.terminal[:, None]
         _refuse(wrong, "the sum of prob", mass, "needed: 1")
+
+
+def _shape_of(succ: ArrayLike) -> tuple[int, ...]:
+    try:
+        return np.shape(succ)
+    except ValueError:
+        raise ModelError(
+            "succ is ragged; every action of every state needs as many successors: "
+            "pad the shorter lists with any state and probability 0"
+        ) from None
 
 
 def _whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int32]:

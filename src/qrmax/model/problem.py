@@ -11,15 +11,16 @@ state).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qrmax.automata.guards import Label
+from qrmax.automata.guards import Label, as_label
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import ModelError, check_count
+from qrmax.errors import ModelError, ParameterError, check_count, warn
 from qrmax.model.mdp import TabularMDP
 
 
@@ -46,15 +47,21 @@ class Problem:
         max_episode_steps: int | None = None,
         name: str = "problem",
     ) -> None:
+        if not isinstance(mdp, TabularMDP) or not isinstance(machine, RewardMachine):
+            raise ModelError(
+                f"a problem is made of a {type(mdp).__name__} and a {type(machine).__name__}; "
+                "needed: a TabularMDP and a RewardMachine, in this order"
+            )
         self.mdp = mdp
         self.machine = machine
-        self.labels: tuple[Label, ...] = tuple(frozenset(names) for names in labels)
+        self.labels: tuple[Label, ...] = tuple(as_label(names) for names in labels)
         self.label = self._check_label(np.array(label))  # [s]
         self.table = machine.table(self.labels)
         self.max_episode_steps = max_episode_steps
         self.name = name
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
+        self._warn_of_what_can_never_be()
 
     @property
     def n_states(self) -> int:
@@ -102,20 +109,31 @@ class Problem:
 
     def nominal(self) -> Problem:
         """The same problem where the most likely outcome of each action always happens."""
-        return Problem(
-            self.mdp.nominal(),
-            self.machine,
-            self.labels,
-            self.label,
-            max_episode_steps=self.max_episode_steps,
-            name=f"{self.name} (nominal)",
-        )
+        nominal = copy.copy(self)
+        nominal.mdp = self.mdp.nominal()
+        nominal.name = f"{self.name} (nominal)"
+        return nominal
 
     def __repr__(self) -> str:
         return (
             f"Problem({self.name!r}: {self.n_states} states x {self.n_task_states} task states, "
             f"{self.n_actions} actions)"
         )
+
+    def _warn_of_what_can_never_be(self) -> None:
+        """Misspelt names are legal, but surely not meant."""
+        if self.machine.success and not self.machine.success & self.machine.reachable():
+            warn(
+                f"task {self.machine.name!r} can never succeed: no edge leads on to "
+                f"{', '.join(map(repr, sorted(self.machine.success)))}"
+            )
+        present = frozenset[str]().union(*self.labels)
+        if missing := sorted(self.machine.propositions - present):
+            warn(
+                f"task {self.machine.name!r} names {', '.join(map(repr, missing))}, which "
+                f"{self.name!r} does not have, so it is never true there; there are: "
+                f"{', '.join(sorted(present)) or 'none'}"
+            )
 
     def _check_label(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
         n_states = self.mdp.n_states
@@ -130,3 +148,12 @@ class Problem:
         label = numbers.astype(np.int32)
         label.flags.writeable = False
         return label
+
+
+def check_problem(problem: object) -> None:
+    """Raise a `ParameterError` unless this is a problem: its name is an easy mistake."""
+    if not isinstance(problem, Problem):
+        raise ParameterError(
+            f"problem is {str(problem)[:60]!r}; needed: a Problem, such as "
+            "qrmax.make('office/map1/exp5')"
+        )

@@ -691,7 +691,7 @@ def follow(
         here, there = there, here
         active, reached, n_active = reached, active, n_reached
         discount *= gamma
-        if alive <= _SPENT * succeeded:
+        if alive <= _SPENT * succeeded or (discount <= _SPENT and not np.any(success)):
             break
     return collected, succeeded, lengths
 

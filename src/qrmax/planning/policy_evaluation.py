@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from qrmax.automata.reward_machine import Edge, RewardMachine
 from qrmax.errors import ParameterError, check_count, check_range
 from qrmax.model.mdp import TabularMDP
-from qrmax.model.problem import Problem
+from qrmax.model.problem import Problem, check_problem
 from qrmax.planning import kernels
 from qrmax.planning.arrays import FloatArray, IntArray, TaskModel
 from qrmax.planning.models import Model, model_of
@@ -58,6 +58,7 @@ def evaluate(
     `max_episode_steps` limits the length of an episode: that of the problem by default (1000 for
     the built-in worlds), None for no limit. What is cut off there is no success and pays no more.
     """
+    check_problem(problem)
     check_range("gamma", gamma, above=0.0, below=1.0)
     if max_episode_steps == "problem":
         max_episode_steps = problem.max_episode_steps
@@ -91,7 +92,8 @@ def warm_up() -> None:
     mdp = TabularMDP([[[1]], [[1]]], [[[1.0]], [[1.0]]])
     task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
     problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=1)
-    evaluate(problem, solve(problem).policy)
+    for limit in (1, None):
+        evaluate(problem, solve(problem).policy, max_episode_steps=limit)
 
 
 def _without_limit(

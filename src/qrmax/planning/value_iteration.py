@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qrmax.errors import ConvergenceError, check_range
-from qrmax.model.problem import Problem
+from qrmax.model.problem import Problem, check_problem
 from qrmax.planning import kernels
 from qrmax.planning.arrays import EnvModel, FloatArray, IntArray, Rules, Tables, TaskModel
 from qrmax.planning.models import Model, model_of
@@ -69,6 +69,7 @@ def solve(problem: Problem, gamma: float = 0.9, *, tolerance: float = TOLERANCE)
     `tolerance` is the largest relative error that any Bellman equation may have at the end. The
     relative error of a value is at most that times the mean number of steps to its rewards.
     """
+    check_problem(problem)
     check_range("gamma", gamma, above=0.0, below=1.0)
     check_range("tolerance", tolerance, at_least=1e-15, below=1.0)
     model = model_of(problem)

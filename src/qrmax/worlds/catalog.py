@@ -48,10 +48,7 @@ def make(
         raise ParameterError(
             f"make needs {missing}: give a name such as 'office/map1/exp5', or map=... and task=..."
         )
-    unknown = [key for key in options if key not in OfficeOptions.__slots__]
-    if unknown:
-        raise UnknownNameError("option of make", unknown[0], OfficeOptions.__slots__)
-    return office(map, task, OfficeOptions(**options))
+    return office(map, task, OfficeOptions.of(options))
 
 
 def _parts(name: str) -> tuple[str | None, str | None]:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError
-from qrmax.model.problem import Problem
+from qrmax.model.problem import Problem, check_problem
 from qrmax.worlds.catalog import problem_names
 from qrmax.worlds.grid import ACTIONS, GridMap, load_map
 from qrmax.worlds.office import OfficeOptions, office_problem, office_task
@@ -38,28 +38,36 @@ Info = dict[str, Any]
 
 
 def register_worlds() -> None:
-    """Register the paper's worlds as `qrmax/Office-MAP-TASK-v0`; doing it twice does no harm."""
+    """Register the paper's worlds, and `qrmax/Office-v0` for maps and tasks of one's own.
+
+    Doing it twice does no harm.
+    """
+    worlds: dict[str, dict[str, Any]] = {"qrmax/Office-v0": {}}
     for name in problem_names():
         _, map_name, task = name.split("/")
-        env_id = f"qrmax/Office-{map_name}-{task}-v0"
+        worlds[f"qrmax/Office-{map_name}-{task}-v0"] = {"map": map_name, "task": task}
+    for env_id, arguments in worlds.items():
         if env_id not in gymnasium.registry:
             gymnasium.register(
                 env_id,
                 entry_point="qrmax.worlds.gymnasium:OfficeEnv",
                 max_episode_steps=OfficeOptions().max_episode_steps,
-                kwargs={"map": map_name, "task": task},
+                kwargs=arguments,
             )
 
 
 class ProblemEnv(gymnasium.Env[Observation, np.int64]):
     """Any tabular problem as an environment.
 
-    Episodes end where the world or the task ends them. Truncation is Gymnasium's: give
-    `max_episode_steps` to `gymnasium.make`, or wrap in `gymnasium.wrappers.TimeLimit`.
+    Episodes end where the world or the task ends them, and are truncated at the problem's
+    `max_episode_steps`. (Environments from `gymnasium.make` are truncated by Gymnasium instead,
+    where its own `max_episode_steps` says: 1000 for the registered worlds, -1 for never.)
     """
 
     def __init__(self, problem: Problem) -> None:
+        check_problem(problem)
         self.problem = problem
+        self._steps = 0
         parts: dict[str, spaces.Space[Any]] = {
             "state": spaces.Discrete(problem.n_states),
             "task": spaces.Discrete(problem.n_task_states),
@@ -74,6 +82,7 @@ class ProblemEnv(gymnasium.Env[Observation, np.int64]):
     ) -> tuple[Observation, Info]:
         """Start an episode; the machine reads the start state where the task says so."""
         super().reset(seed=seed, options=options)
+        self._steps = 0
         self.state = self._draw(self.problem.mdp.start)
         self.task = int(self.problem.table.initial[self.problem.label[self.state]])
         return self._observation(), self._info(0.0, 0.0)
@@ -93,8 +102,13 @@ class ProblemEnv(gymnasium.Env[Observation, np.int64]):
         label = self.problem.label[self.state]
         r_task = float(table.reward[self.task, label])
         self.task = int(table.next_state[self.task, label])
-        reward = r_env + r_task
-        return self._observation(), reward, self._done(), False, self._info(r_env, r_task)
+        self._steps += 1
+        info = self._info(r_env, r_task)
+        return self._observation(), r_env + r_task, self._done(), self._is_cut_off(), info
+
+    def _is_cut_off(self) -> bool:
+        limit = self.problem.max_episode_steps
+        return self.spec is None and limit is not None and self._steps >= limit
 
     def _draw(self, distribution: NDArray[np.float64]) -> int:
         """An index with its probability; rounding never lands on one that is impossible."""
@@ -139,7 +153,7 @@ class OfficeEnv(ProblemEnv):
             raise ParameterError(f"render_mode is {render_mode!r}; allowed: 'ansi', 'rgb_array'")
         self.grid = map if isinstance(map, GridMap) else load_map(map)
         super().__init__(
-            office_problem(self.grid, office_task(self.grid, task), OfficeOptions(**options))
+            office_problem(self.grid, office_task(self.grid, task), OfficeOptions.of(options))
         )
         self.render_mode = render_mode
         self._last: int | None = None

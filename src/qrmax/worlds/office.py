@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from qrmax.automata.files import load_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import check_choice, check_count, check_flag, check_range, warn
+from qrmax.errors import UnknownNameError, check_choice, check_count, check_flag, check_range
 from qrmax.model.problem import Problem
 from qrmax.worlds.grid import SLIPS, GridMap, grid_mdp, load_map
 
@@ -26,6 +27,14 @@ class OfficeOptions:
     decorations_terminate: bool = True  # whether it also ends the episode
     blocked_moves_slip: bool = False  # whether a move into a wall can slip, or just waits
     max_episode_steps: int | None = 1000  # episodes are truncated here; None: never
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> OfficeOptions:
+        """The options of these names; an unknown one suggests the nearest."""
+        for name in options:
+            if name not in cls.__slots__:
+                raise UnknownNameError("option", name, cls.__slots__)
+        return cls(**options)
 
     def __post_init__(self) -> None:
         check_range("slip", self.slip, at_least=0.0, at_most=1.0)
@@ -48,12 +57,6 @@ def office_task(grid: GridMap, task: str | os.PathLike[str] | RewardMachine) -> 
 
 def office_problem(grid: GridMap, task: RewardMachine, options: OfficeOptions) -> Problem:
     """The problem of doing a task on a map."""
-    if missing := sorted(task.propositions - grid.propositions):
-        warn(
-            f"task {task.name!r} names {', '.join(map(repr, missing))}, which map {grid.name!r} "
-            f"does not have, so it is never true there; the map has: "
-            f"{', '.join(sorted(grid.propositions)) or 'nothing'}"
-        )
     mdp = grid_mdp(
         grid,
         slip=options.slip,
