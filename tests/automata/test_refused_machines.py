@@ -7,18 +7,9 @@ from typing import Any
 
 import pytest
 
+from coffee_task import coffee_task
 from qrmax.automata.reward_machine import Edge, RewardMachine
 from qrmax.errors import ParameterError, QRMaxError, TaskError
-
-
-def coffee_task(**changes: Any) -> RewardMachine:
-    edges = [
-        Edge("start", "coffee & !mud", "has_coffee"),
-        Edge("start", "mud", "dirty", -2),
-        Edge("has_coffee", "office", "done", 1.5),
-    ]
-    given = {"initial": "start", "success": ["done"], "failure": ["dirty"], **changes}
-    return RewardMachine(edges, **given)
 
 
 def test_a_strict_machine_names_the_edges_and_a_label_where_they_overlap() -> None:

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coffee_task import coffee_task
 from qrmax.automata.guards import Guard
 from qrmax.automata.reward_machine import Edge, MachineStep, RewardMachine
 
 LABELS = [frozenset(c) for size in range(4) for c in combinations("abc", size)]
-
-
-def coffee_task(**changes: Any) -> RewardMachine:
-    edges = [
-        Edge("start", "coffee & !mud", "has_coffee"),
-        Edge("start", "mud", "dirty", -2),
-        Edge("has_coffee", "office", "done", 1.5),
-    ]
-    given = {"initial": "start", "success": ["done"], "failure": ["dirty"], **changes}
-    return RewardMachine(edges, **given)
 
 
 @st.composite

@@ -4,28 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-QRMAX = str(Path(sys.executable).with_name("qrmax"))
-GOOD_TASK = 'initial = "s"\nedges = [{ from = "s", when = "coffee", to = "t" }]\n'
-
-
-def run(
-    *arguments: str, cwd: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [QRMAX, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, **environment},
-        timeout=120,
-        check=False,
-    )
-
+from command_line import GOOD_TASK, QRMAX, run
 
 BAD_FILES = {
     "ragged.txt": "start: 0,0\n\n. . .\n\n. .\n",

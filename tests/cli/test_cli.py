@@ -7,31 +7,14 @@ import os
 import re
 import resource
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import qrmax
+from command_line import GOOD_MAP, GOOD_TASK, QRMAX, run
 
-QRMAX = str(Path(sys.executable).with_name("qrmax"))
 VERBS = (["list"], ["show"], ["show", "map"], ["show", "task"], ["solve"], ["doctor"])
-GOOD_MAP = "start: 0,0\n\n. c O\n"
-GOOD_TASK = 'initial = "s"\nedges = [{ from = "s", when = "coffee", to = "t" }]\n'
-
-
-def run(
-    *arguments: str, cwd: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [QRMAX, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, **environment},
-        timeout=120,
-        check=False,
-    )
 
 
 def answer(*arguments: str, cwd: Path | None = None) -> str:
