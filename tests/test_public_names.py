@@ -2,7 +2,7 @@ import qrmax
 
 NAMES = """
 Edge Evaluation GridMap Guard OfficeEnv Problem ProblemEnv QRMaxError QRMaxWarning RewardMachine
-Solution TabularMDP __version__ evaluate load_map load_task make save_task solve
+Solution TabularMDP TaskWrapper __version__ evaluate load_map load_task make save_task solve
 """
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from qrmax.worlds.grid import load_map as load_map
     from qrmax.worlds.gymnasium import OfficeEnv as OfficeEnv
     from qrmax.worlds.gymnasium import ProblemEnv as ProblemEnv
+    from qrmax.worlds.gymnasium import TaskWrapper as TaskWrapper
 
 _HOME = {
     "Edge": "automata.reward_machine",
@@ -52,6 +53,7 @@ _HOME = {
     "RewardMachine": "automata.reward_machine",
     "Solution": "planning.value_iteration",
     "TabularMDP": "model.mdp",
+    "TaskWrapper": "worlds.gymnasium",
     "evaluate": "planning.policy_evaluation",
     "load_map": "worlds.grid",
     "load_task": "automata.files",

@@ -18,6 +18,8 @@ state reached) and whether the task has succeeded.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 import gymnasium
@@ -25,11 +27,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from qrmax.automata.guards import Label, as_label
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError
 from qrmax.model.problem import Problem, check_problem
 from qrmax.worlds.catalog import problem_names
 from qrmax.worlds.grid import ACTIONS, GridMap, load_map
+from qrmax.worlds.numbering import Numbering
 from qrmax.worlds.office import OfficeOptions, office_problem, office_task
 from qrmax.worlds.picture import draw, write
 
@@ -181,6 +185,110 @@ class OfficeEnv(ProblemEnv):
             return draw(self.grid, self.state)
         gymnasium.logger.warn("render() without a render_mode shows nothing; give one to make()")
         return None
+
+
+class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Any Gymnasium environment, with a task on top.
+
+    `labels(observation, info)` says what is true after a step (and after a reset); where it depends
+    on the whole step, give `transition_labels(observation, action, next_observation, info)`
+    instead.
+
+    >>> import gymnasium, qrmax
+    >>> task = qrmax.RewardMachine(
+    ...     [qrmax.Edge("go", "edge", "back"), qrmax.Edge("back", "home", "done", 1.0)],
+    ...     initial="go",
+    ...     success=["done"],
+    ... )
+    >>> names = {0: {"home"}, 3: {"edge"}}
+    >>> env = qrmax.TaskWrapper(
+    ...     gymnasium.make("FrozenLake-v1", is_slippery=False),
+    ...     task,
+    ...     labels=lambda observation, info: names.get(observation, ()),
+    ... )
+    >>> env.reset(seed=0)[0]
+    {'state': 0, 'task': 0}
+
+    The observation is that of the environment, under "state", and the number of the task's state,
+    under "task". The reward is what the environment pays and what the task pays; `info` keeps what
+    it had, and has `r_env`, `r_task`, `label` and `success` added. An episode ends where either
+    ends it; truncation is the environment's own. `numbering` numbers finite observations, for
+    tables.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        machine: RewardMachine,
+        labels: Callable[[Any, Info], Iterable[str]] | None = None,
+        *,
+        transition_labels: Callable[[Any, Any, Any, Info], Iterable[str]] | None = None,
+    ) -> None:
+        super().__init__(env)
+        if not isinstance(machine, RewardMachine):
+            raise ParameterError(f"machine is {machine!r}; needed: a RewardMachine")
+        if (labels is None) == (transition_labels is None):
+            raise ParameterError("TaskWrapper needs either labels=... or transition_labels=...")
+        self.machine = machine
+        self._labels = labels
+        self._transition_labels = transition_labels
+        self.observation_space = spaces.Dict(
+            {
+                "state": env.observation_space,
+                "task": spaces.Discrete(len(machine.states)),
+            }
+        )
+        self._task = machine.initial
+        self._observation: Any = None
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        """Numbers for the environment's observations; an error where they are not finite."""
+        return Numbering(self.env.observation_space)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, Info]:
+        """Start an episode; the machine reads the label of the first observation."""
+        self._observation, info = self.env.reset(seed=seed, options=options)
+        label = frozenset[str]()
+        self._task = self.machine.initial
+        if self._labels is not None:
+            label = as_label(self._labels(self._observation, info))
+            self._task = self.machine.reset(label)
+        return self._seen(), self._told(info, 0.0, 0.0, label)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
+        """Act, then let the machine read the label of what came of it."""
+        before = self._observation
+        self._observation, reward, terminated, truncated, info = self.env.step(action)
+        if self._labels is not None:
+            label = as_label(self._labels(self._observation, info))
+        else:
+            assert self._transition_labels is not None  # the constructor saw to it
+            label = as_label(self._transition_labels(before, action, self._observation, info))
+        self._task, r_task = self.machine.step(self._task, label)
+        r_env = float(reward)
+        ended = terminated or self._task in self.machine.terminal
+        return (
+            self._seen(),
+            r_env + r_task,
+            ended,
+            truncated,
+            self._told(info, r_env, r_task, label),
+        )
+
+    def _seen(self) -> dict[str, Any]:
+        return {"state": self._observation, "task": self.machine.index(self._task)}
+
+    def _told(self, info: Info, r_env: float, r_task: float, label: Label) -> Info:
+        ours = {
+            "r_env": r_env,
+            "r_task": r_task,
+            "label": tuple(sorted(label)),
+            "success": self._task in self.machine.success,
+        }
+        return {**info, **ours}
 
 
 register_worlds()

@@ -1,0 +1,169 @@
+"""Tasks on environments that are not ours."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import qrmax
+from qrmax.errors import GuardError, ParameterError
+
+LEFT, DOWN, RIGHT, UP = range(4)  # FrozenLake's actions
+
+
+def there_and_back(**changes: Any) -> qrmax.RewardMachine:
+    edges = [qrmax.Edge("go", "edge", "back"), qrmax.Edge("back", "home", "done", 5.0)]
+    return qrmax.RewardMachine(edges, initial="go", success=["done"], **changes)
+
+
+def lake(**changes: Any) -> qrmax.TaskWrapper:
+    """FrozenLake without slips, to its upper right corner (state 3) and back."""
+    names = {0: {"home"}, 3: {"edge"}}
+    env = gymnasium.make("FrozenLake-v1", is_slippery=False, **changes)
+    return qrmax.TaskWrapper(env, there_and_back(), labels=lambda seen, _: names.get(seen, ()))
+
+
+@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")  # it is a wrapper
+@pytest.mark.filterwarnings("ignore:.*Taxi-v3 is out of date")
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v3"])
+def test_gymnasiums_checker_has_nothing_to_say_about_a_wrapped_world(name: str) -> None:
+    inner = gymnasium.make(name).unwrapped
+    env = qrmax.TaskWrapper(inner, there_and_back(), labels=lambda *_: ())
+    check_env(env, skip_render_check=True)
+    assert env.numbering.size == inner.observation_space.n
+
+
+def test_the_task_is_done_where_its_machine_says() -> None:
+    env = lake()
+    env.reset(seed=0)
+    rewards = []
+    for action in [RIGHT] * 3 + [LEFT] * 3:
+        seen, reward, ended, cut, info = env.step(action)
+        rewards.append(reward)
+    assert rewards == [0.0] * 5 + [5.0]
+    assert (ended, cut, info["success"]) == (True, False, True)
+    assert info["r_task"] == 5.0
+    assert info["label"] == ("home",)
+    assert "prob" in info  # what FrozenLake itself tells stays
+    assert seen["task"] == env.machine.index("done")
+
+
+def test_the_environments_own_end_and_reward_stay() -> None:
+    env = lake()
+    env.reset(seed=0)
+    path = [DOWN, DOWN, RIGHT, RIGHT, DOWN, RIGHT]
+    outcomes = [env.step(action) for action in path]
+    seen, reward, ended, _, info = outcomes[-1]
+    assert (seen["state"], reward, ended) == (15, 1.0, True)
+    assert (info["r_env"], info["r_task"], info["success"]) == (1.0, 0.0, False)
+
+
+def test_truncation_is_the_environments_own() -> None:
+    env = lake(max_episode_steps=2)
+    env.reset(seed=0)
+    assert [env.step(LEFT)[2:4] for _ in range(2)] == [(False, False), (False, True)]
+
+
+def test_a_new_episode_begins_the_task_anew() -> None:
+    env = lake()
+    for _ in range(2):
+        seen, info = env.reset(seed=0)
+        assert seen["task"] == env.machine.index("go")
+        assert info["label"] == ("home",)
+        for _ in range(3):
+            seen, *_ = env.step(RIGHT)
+        assert seen["task"] == env.machine.index("back")
+
+
+def test_the_first_label_is_read_where_the_machine_says_so() -> None:
+    edges = [qrmax.Edge("go", "home", "seen_home"), qrmax.Edge("seen_home", "edge", "go")]
+    for consume, expected in ((True, 1), (False, 0)):
+        machine = qrmax.RewardMachine(edges, initial="go", consume_initial=consume)
+        env = qrmax.TaskWrapper(
+            gymnasium.make("FrozenLake-v1"), machine, labels=lambda *_: {"home"}
+        )
+        assert env.reset(seed=0)[0]["task"] == expected
+
+
+def test_labels_of_the_whole_step_see_where_it_came_from() -> None:
+    seen_by_labels = []
+
+    def labels(before: int, action: int, after: int, info: dict[str, Any]) -> set[str]:
+        seen_by_labels.append((before, action, after, "prob" in info))
+        return {"edge"} if (before, after) == (1, 2) else set()
+
+    env = qrmax.TaskWrapper(
+        gymnasium.make("FrozenLake-v1", is_slippery=False),
+        there_and_back(),
+        transition_labels=labels,
+    )
+    env.reset(seed=0)
+    tasks = [env.step(RIGHT)[0]["task"] for _ in range(3)]
+    assert tasks == [0, 1, 1]
+    assert seen_by_labels == [(0, RIGHT, 1, True), (1, RIGHT, 2, True), (2, RIGHT, 3, True)]
+
+
+def test_wrapping_agrees_with_the_exact_model() -> None:
+    """FrozenLake's own tables, as a problem: the optimal policy does as well as planning says."""
+    inner = gymnasium.make("FrozenLake-v1", max_episode_steps=30).unwrapped
+    names = {0: "home", 3: "edge"}
+    succ, prob, reward = (np.zeros((16, 4, 3), dtype=kind) for kind in (int, float, float))
+    terminal = np.zeros(16, dtype=bool)
+    for s, actions in inner.P.items():
+        for a, outcomes in actions.items():
+            for k, (p, target, pays, ends) in enumerate(outcomes):
+                succ[s, a, k], prob[s, a, k], reward[s, a, k] = target, p, pays
+                terminal[target] |= ends
+        prob[s, :, 0] += 1.0 - prob[s].sum(axis=1)
+    label = [1 if s == 0 else 2 if s == 3 else 0 for s in range(16)]
+    mdp = qrmax.TabularMDP(succ, prob, reward, terminal=terminal, start=0)
+    machine = there_and_back()
+    problem = qrmax.Problem(mdp, machine, [(), ["home"], ["edge"]], label, max_episode_steps=30)
+    policy = qrmax.solve(problem, 0.99).policy
+    exact = qrmax.evaluate(problem, policy, 0.99)
+    env = qrmax.TaskWrapper(
+        gymnasium.make("FrozenLake-v1", max_episode_steps=30),
+        machine,
+        labels=lambda seen, _: {names[seen]} if seen in names else (),
+    )
+    successes = 0
+    for episode in range(1000):
+        seen, info = env.reset(seed=episode)
+        ended = cut = False
+        while not ended and not cut:
+            seen, _, ended, cut, info = env.step(policy[seen["state"], seen["task"]])
+        successes += info["success"]
+    deviation = np.sqrt(exact.success * (1 - exact.success) / 1000)
+    assert 0.05 < exact.success < 0.95
+    assert abs(successes / 1000 - exact.success) < 5 * deviation
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "either labels"),
+        ({"labels": lambda *_: (), "transition_labels": lambda *_: ()}, "either labels"),
+        ({"machine": "exp1", "labels": lambda *_: ()}, "needed: a RewardMachine"),
+    ],
+)
+def test_what_cannot_be_wrapped_is_refused(arguments: dict[str, Any], message: str) -> None:
+    machine = arguments.pop("machine", there_and_back())
+    with pytest.raises(ParameterError, match=message):
+        qrmax.TaskWrapper(gymnasium.make("FrozenLake-v1"), machine, **arguments)
+
+
+def test_a_label_given_as_text_is_refused() -> None:
+    env = qrmax.TaskWrapper(
+        gymnasium.make("FrozenLake-v1"), there_and_back(), labels=lambda *_: "home"
+    )
+    with pytest.raises(GuardError, match="a label is a set"):
+        env.reset(seed=0)
+
+
+def test_vector_observations_are_wrapped_but_not_numbered() -> None:
+    env = qrmax.TaskWrapper(gymnasium.make("CartPole-v1"), there_and_back(), labels=lambda *_: ())
+    assert env.reset(seed=0)[0]["state"].shape == (4,)
+    with pytest.raises(ParameterError, match="TransformObservation"):
+        _ = env.numbering
