@@ -25,6 +25,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 from qrmax.automata.guards import Label, as_label
@@ -187,7 +188,7 @@ class OfficeEnv(ProblemEnv):
         return None
 
 
-class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
+class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Any Gymnasium environment, with a task on top.
 
     `labels(observation, info)` says what is true after a step (and after a reset); where it depends
@@ -224,7 +225,10 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         *,
         transition_labels: Callable[[Any, Any, Any, Info], Iterable[str]] | None = None,
     ) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(  # so that Gymnasium can make another one like it
+            self, machine=machine, labels=labels, transition_labels=transition_labels
+        )
+        gymnasium.Wrapper.__init__(self, env)
         if not isinstance(machine, RewardMachine):
             raise ParameterError(f"machine is {machine!r}; needed: a RewardMachine")
         if (labels is None) == (transition_labels is None):
