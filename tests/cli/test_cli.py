@@ -218,3 +218,15 @@ def test_a_task_without_an_end_is_not_called_a_failure(tmp_path: Path) -> None:
     shown = answer("solve", "office/map1", "--task", "patrol.toml", cwd=tmp_path)
     assert "success      the task has no success state\n" in shown
     assert "length" not in shown.replace("any length", "")
+
+
+def test_the_best_moves_are_shown_on_the_map_for_each_stage(tmp_path: Path) -> None:
+    (tmp_path / "my.txt").write_text("start: 0,0\n\n. c . O\n")
+    shown = answer(
+        "solve", "--map", "my.txt", "--task", "exp1", "--slip", "0", "--show", cwd=tmp_path
+    )
+    assert (
+        "task state start\n\n> ^ < <\n" in shown
+    )  # at the coffee, bumping into the border reads it
+    assert "task state has_coffee\n\n> > > ^\n" in shown
+    assert "task state delivered" not in shown

@@ -14,13 +14,15 @@ from qrmax.errors import check_range
 
 @click.command(
     epilog=examples(
-        "qrmax solve office/map1/exp5 --slip 0.1", "qrmax solve --map my.txt --task my.toml --json"
+        "qrmax solve office/map1/exp5 --slip 0.1 --show",
+        "qrmax solve --map my.txt --task my.toml --json",
     )
 )
 @problem_options
 @click.option("--gamma", type=float, default=0.9, show_default=True, help="The discount.")
+@click.option("--show", is_flag=True, help="Show the best moves on the map, stage by stage.")
 @as_json
-def solve(gamma: float, as_json: bool, **options: Any) -> None:
+def solve(gamma: float, show: bool, as_json: bool, **options: Any) -> None:
     """Solve PROBLEM exactly, such as office/map1/exp5.
 
     Shows the discounted value of the optimal policy from the start, how likely it is to succeed,
@@ -71,3 +73,18 @@ def solve(gamma: float, as_json: bool, **options: Any) -> None:
         nominal = result.nominal_length
         facts["nominal length"] = f"{nominal or 'no success'}  if nothing slips"
     print_facts({**facts, "seconds": f"{seconds:.3f}"})
+    if show:
+        _show_moves(problem, solution)
+
+
+def _show_moves(problem: Any, solution: Any) -> None:
+    """The map once for each task state that does not end the episode, with the best moves on it."""
+    from qrmax.worlds.picture import write_moves
+
+    done = problem.done()
+    for q, state in enumerate(problem.machine.states):
+        if state not in problem.machine.terminal:
+            hopeless = solution.value[:, q] == 0.0
+            moves = solution.policy[:, q].copy()
+            moves[done[:, q] | hopeless] = -1
+            click.echo(f"\ntask state {state}\n\n{write_moves(problem.world, moves)}")

@@ -34,7 +34,8 @@ class Problem:
     Problem('problem': 2 states x 2 task states, 1 actions)
 
     `label[s]` numbers the label of state `s` in `labels`. `max_episode_steps` is where episodes are
-    truncated, None for never.
+    truncated, None for never. `world` is what the states are states of, such as a map, for whoever
+    wants to draw it.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Problem:
         *,
         max_episode_steps: int | None = None,
         name: str = "problem",
+        world: object | None = None,
     ) -> None:
         if not isinstance(mdp, TabularMDP) or not isinstance(machine, RewardMachine):
             raise ModelError(
@@ -59,6 +61,7 @@ class Problem:
         self.table = machine.table(self.labels)
         self.max_episode_steps = max_episode_steps
         self.name = name
+        self.world = world
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
         self._warn_of_what_can_never_be()

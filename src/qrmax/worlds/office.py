@@ -72,6 +72,7 @@ def office_problem(grid: GridMap, task: RewardMachine, options: OfficeOptions) -
         grid.label(),
         max_episode_steps=options.max_episode_steps,
         name=f"office/{grid.name}/{task.name.removeprefix(grid.name + '/')}",
+        world=grid,
     )
 
 

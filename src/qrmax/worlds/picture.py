@@ -20,6 +20,7 @@ Colour = tuple[int, int, int]
 CELL = 32  # pixels
 MOST_PIXELS = 8000  # along a side
 WALKER = "@"
+ARROWS = "^>v<"  # in the order of the moves
 
 _PAPER: Colour = (250, 249, 245)
 _LINE: Colour = (226, 223, 214)
@@ -45,6 +46,16 @@ def write(grid: GridMap, state: int | None = None) -> str:
     line = lines[2 * row]
     lines[2 * row] = line[: 2 * column] + WALKER + line[2 * column + 1 :]
     return "\n".join(lines)
+
+
+def write_moves(grid: GridMap, moves: NDArray[np.int32]) -> str:
+    """The map with an arrow for the move of each state; -1 leaves what the map shows there."""
+    lines = [list(line) for line in grid.text.split("\n")]
+    for state, move in enumerate(moves.tolist()):
+        row, column = divmod(state, grid.width)
+        if move >= 0 and grid.rows[row][column] != SOLID:
+            lines[2 * row][2 * column] = ARROWS[move]
+    return "\n".join("".join(line) for line in lines)
 
 
 def draw(grid: GridMap, state: int | None = None) -> Image:
