@@ -87,7 +87,7 @@ class IncrementalPlanner:
         self.env.prob[s, a, :count] = prob
         self.env.reward[s, a] = reward
         kernels.link_pair(self.env.succ, self.env.prob, self.env.head, self.env.link, s, a)
-        kernels.env_changed(self.tables, self._work, s)
+        kernels.env_changed(self._work, s)
 
     def learn_task(
         self, q: int, s: int, next_state: ArrayLike, prob: ArrayLike, reward: float

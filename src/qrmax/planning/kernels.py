@@ -302,7 +302,7 @@ def _solve_block(
 
     Returns the number of backups, whether anything changed and whether it finished.
     """
-    leaving, staying = _arrivals(task, value, done, q, rules.gamma)
+    leaving, staying = _arrivals(task, value, q, rules.gamma)
     order, ends, position = _by_distance(env, done, q, leaving, staying)
     block = _gather(env, policy, q, leaving, staying, order, position)
     v = value[q][order]
@@ -323,7 +323,7 @@ def _solve_block(
 
 @_compiled
 def _arrivals(
-    task: TaskModel, value: FloatArray, done: BoolArray, q: int, gamma: float
+    task: TaskModel, value: FloatArray, q: int, gamma: float
 ) -> tuple[FloatArray, FloatArray]:
     """G(q, s) in two parts: G(q, s) = leaving[s] + staying[s] V(s, q)."""
     label, next_state, task_prob, task_reward = task
@@ -335,7 +335,7 @@ def _arrivals(
             q_next = next_state[q, label[s], j]
             if q_next != q:
                 leaving[s] += weight * value[q_next, s]
-            elif not done[q, s]:
+            else:
                 staying[s] += weight
     return leaving, staying
 
@@ -508,9 +508,9 @@ def _sweep(
         edge = head[order[i]]
         while edge != NO_EDGE:
             heard = position[edge // per_state]
-            if heard >= 0:
+            if heard >= 0 and heard != i:  # waiting in place is solved for
                 fresh[heard] = True
-                if heard <= i:
+                if heard < i:
                     nearest = min(nearest, heard)
             edge = link[edge]
     return backups, changed, nearest
@@ -544,27 +544,21 @@ def _extrapolate(
 
 @_inlined
 def _push(
-    ring: IntArray,
-    first: IntArray,
-    length: IntArray,
-    waiting: BoolArray,
-    done: BoolArray,
-    q: int,
-    s: int,
+    ring: IntArray, first: IntArray, length: IntArray, waiting: BoolArray, q: int, s: int
 ) -> None:
     """Put the pair (s, q) on the worklist, once."""
-    if not waiting[q, s] and not done[q, s]:
+    if not waiting[q, s]:
         waiting[q, s] = True
         ring[q, (first[q] + length[q]) % ring.shape[1]] = s
         length[q] += 1
 
 
 @_compiled
-def env_changed(tables: Tables, work: Worklist, s: int) -> None:
+def env_changed(work: Worklist, s: int) -> None:
     """Something about the actions of s has changed: back it up with every machine state."""
     ring, first, length, waiting = work
     for q in range(waiting.shape[0]):
-        _push(ring, first, length, waiting, tables.done, q, s)
+        _push(ring, first, length, waiting, q, s)
 
 
 @_compiled
@@ -573,13 +567,13 @@ def task_changed(
 ) -> None:
     """What the machine does in q on arriving in s has changed: back up what leads to s."""
     label, next_state, task_prob, task_reward = task
-    value, gain, done = tables
+    value, gain = tables.value, tables.gain
     ring, first, length, waiting = work
     gain[q, s] = _gain(label, next_state, task_prob, task_reward, value, gamma, q, s)
     edge = env.head[s]
     while edge != NO_EDGE:
         source = edge // (env.succ.shape[1] * env.succ.shape[2])
-        _push(ring, first, length, waiting, done, q, source)
+        _push(ring, first, length, waiting, q, source)
         edge = env.link[edge]
 
 

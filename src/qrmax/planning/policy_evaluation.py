@@ -103,7 +103,6 @@ def _without_limit(
     no_reward = model.env._replace(reward=np.zeros_like(model.env.reward))
     succeeds = problem.table.success
     arrival = np.where(succeeds[problem.table.next_state], 1.0, 0.0)  # [q, label]
-    arrival[problem.table.terminal] = 0.0
     counting = model._replace(env=no_reward, task=model.task._replace(reward=arrival))
     chance = solve_model(counting, 1.0, policy=policy).value
     onward = kernels.gains(counting.task, chance, 1.0)  # [q, s]: success after arriving in s
