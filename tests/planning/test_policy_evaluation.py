@@ -90,7 +90,7 @@ def test_the_limit_is_that_of_the_problem_unless_one_is_given() -> None:
     problem = qrmax.make("office/map1/exp1", max_episode_steps=20)
     policy = qrmax.solve(problem).policy
     short = qrmax.evaluate(problem, policy)
-    assert short == qrmax.evaluate(problem, policy, max_episode_steps=20)
+    assert short == qrmax.evaluate(problem, policy, 0.9, 20)
     assert short.success < qrmax.evaluate(problem, policy, max_episode_steps=None).success
 
 

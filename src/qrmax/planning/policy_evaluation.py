@@ -50,7 +50,6 @@ def evaluate(
     problem: Problem,
     policy: ArrayLike,
     gamma: float = 0.9,
-    *,
     max_episode_steps: int | Literal["problem"] | None = "problem",
 ) -> Evaluation:
     """How good a policy `[s, q]` is, exactly.
