@@ -37,6 +37,7 @@ SOLVE = ("solve", "office/map1/exp1")
         (["show", "map", "no_start.txt"], "no start"),
         (["show", "map", "header.txt"], "not a header line"),
         (["show", "map", "empty.txt"], "is empty"),
+        (["solve", "office/map1/exp1", "--show", "--json"], "give one of them"),
         (["show", "map", "."], "is a directory"),
         (["show", "map", "nowhere.txt"], "No such file"),
         (["show", "map", "bytes.txt"], "not UTF-8"),

@@ -230,3 +230,11 @@ def test_the_best_moves_are_shown_on_the_map_for_each_stage(tmp_path: Path) -> N
     )  # at the coffee, bumping into the border reads it
     assert "task state has_coffee\n\n> > > ^\n" in shown
     assert "task state delivered" not in shown
+
+
+def test_a_task_done_at_the_start_takes_no_steps(tmp_path: Path) -> None:
+    (tmp_path / "my.txt").write_text("start: 0,0\n\nc . O\n")
+    (tmp_path / "coffee.toml").write_text(GOOD_TASK + 'success = ["t"]\n')
+    shown = answer("solve", "--map", "my.txt", "--task", "coffee.toml", cwd=tmp_path)
+    assert "success         100.00 %" in shown
+    assert "nominal length  0  if nothing slips" in shown

@@ -67,3 +67,9 @@ def test_the_nominal_outcome_adds_up_what_is_listed_twice() -> None:
     mdp = TabularMDP([[[0, 1, 1]], [[1, 0, 0]]], [[[0.4, 0.3, 0.3]], [[0.4, 0.4, 0.2]]])
     assert mdp.nominal().succ.tolist() == [[[1]], [[0]]]
     assert mdp.nominal().prob.tolist() == [[[1.0]], [[1.0]]]
+
+
+def test_more_successors_than_can_be_numbered_are_refused() -> None:
+    endless = np.broadcast_to(np.int32(0), (2**30, 1, 3))  # takes no memory
+    with pytest.raises(ModelError, match="3221225472 entries; at most 2147483647"):
+        TabularMDP(endless, endless)

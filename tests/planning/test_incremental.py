@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qrmax import Problem
+from qrmax.errors import ModelError
 from qrmax.planning import reference
 from qrmax.planning.incremental import IncrementalPlanner
 from random_problems import NON_NEGATIVE, problems
@@ -97,3 +98,21 @@ def test_a_small_change_costs_a_small_fraction_of_a_full_solve() -> None:
         backups += planner.replan()
     np.testing.assert_allclose(planner.value[:-1, 0], 0.9 ** np.arange(length - 2, -1, -1.0))
     assert backups <= 4 * length
+
+
+def test_what_the_machine_does_can_be_said_anew() -> None:
+    planner = IncrementalPlanner(1, 2, 1, gamma=0.5, optimistic=9.0, outcomes=2)
+    planner.learn_env(0, 0, succ=[0], prob=[1.0], reward=0.0)
+    planner.finish(0, 1)
+    planner.learn_task(0, 0, next_state=[1, 0], prob=[0.5, 0.5], reward=1.0)
+    planner.replan()
+    planner.learn_task(0, 0, next_state=[1], prob=[1.0], reward=2.0)
+    planner.replan()
+    assert planner.value[0, 0] == 2.0
+
+
+def test_an_action_is_learned_once() -> None:
+    planner = IncrementalPlanner(2, 1, 1, gamma=0.5, optimistic=1.0)
+    planner.learn_env(0, 0, succ=[1], prob=[1.0], reward=0.0)
+    with pytest.raises(ModelError, match="action 0 of state 0 is known already"):
+        planner.learn_env(0, 0, succ=[0], prob=[1.0], reward=0.0)

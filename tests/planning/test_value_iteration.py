@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -125,3 +128,7 @@ def test_an_iteration_that_is_cut_short_says_so() -> None:
 def test_the_model_of_a_problem_is_built_once_and_goes_with_it() -> None:
     problem = qrmax.make("office/map1/exp1")
     assert model_of(problem) is model_of(problem)
+    rewards = weakref.ref(model_of(problem).env.reward)
+    del problem
+    gc.collect()
+    assert rewards() is None

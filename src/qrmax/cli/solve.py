@@ -28,6 +28,8 @@ def solve(gamma: float, show: bool, as_json: bool, **options: Any) -> None:
     Shows the discounted value of the optimal policy from the start, how likely it is to succeed,
     how long its successful episodes are on average, and how long the run is on which nothing slips.
     """
+    if show and as_json:
+        raise click.UsageError("--show is for people and --json for programs: give one of them.")
     check_range("gamma", gamma, above=0.0, below=1.0)
     problem = make_problem(**options)
 
@@ -70,8 +72,8 @@ def solve(gamma: float, show: bool, as_json: bool, **options: Any) -> None:
         facts["success"] = percent(result.success) + (f"  within {limit} steps" if limit else "")
         if result.mean_length is not None:
             facts["mean length"] = f"{result.mean_length:.2f}  of successful episodes"
-        nominal = result.nominal_length
-        facts["nominal length"] = f"{nominal or 'no success'}  if nothing slips"
+        nominal = "no success" if result.nominal_length is None else result.nominal_length
+        facts["nominal length"] = f"{nominal}  if nothing slips"
     print_facts({**facts, "seconds": f"{seconds:.3f}"})
     if show:
         _show_moves(problem, solution)

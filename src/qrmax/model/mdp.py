@@ -7,6 +7,7 @@ episode: what the lists say there is never used. Memory is linear in |S||A|k; no
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from qrmax.errors import ModelError
 
 MASS_TOLERANCE = 1e-9
+MOST_ENTRIES = 2**31 - 1  # successors are numbered with 32 bits
 
 
 class TabularMDP:
@@ -49,6 +51,8 @@ class TabularMDP:
         shape = _shape_of(succ)
         if len(shape) != 3 or 0 in shape:
             raise ModelError(f"succ has shape {shape}; needed: [states, actions, successors]")
+        if math.prod(shape) > MOST_ENTRIES:
+            raise ModelError(f"succ has {math.prod(shape)} entries; at most {MOST_ENTRIES} fit")
         n_states = shape[0]
         self.succ = _whole_numbers("succ", succ)
         self.prob = _array("prob", prob, shape)

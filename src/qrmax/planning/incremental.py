@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qrmax.errors import check_range
+from qrmax.errors import ModelError, check_range
 from qrmax.planning import kernels
 from qrmax.planning.arrays import FloatArray, IntArray, Rules, Tables, TaskModel, Worklist
 from qrmax.planning.models import machine_layers, unlinked_env
@@ -82,6 +82,8 @@ class IncrementalPlanner:
 
     def learn_env(self, s: int, a: int, succ: ArrayLike, prob: ArrayLike, reward: float) -> None:
         """Enter the outcomes of action a in state s and its mean reward."""
+        if np.isfinite(self.env.reward[s, a]):  # its successors are linked, and links stay
+            raise ModelError(f"action {a} of state {s} is known already")
         count = len(np.atleast_1d(succ))
         self.env.succ[s, a, :count] = succ
         self.env.prob[s, a, :count] = prob
@@ -95,6 +97,7 @@ class IncrementalPlanner:
         """Enter what the machine does in q on arriving in world state s, and its mean reward."""
         count = len(np.atleast_1d(next_state))
         self.task.next_state[q, s, :count] = next_state
+        self.task.prob[q, s] = 0.0  # what was said of it before no longer holds
         self.task.prob[q, s, :count] = prob
         self.task.reward[q, s] = reward
         targets = np.atleast_1d(np.asarray(next_state))
