@@ -25,6 +25,7 @@ BAD_FILES = {
     "number.toml": GOOD_TASK.replace(" }", f", reward = {'1' * 5000} }}"),
 }
 SOLVE = ("solve", "office/map1/exp1")
+PLAN = ("plan", "office/map1/exp1")
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,14 @@ SOLVE = ("solve", "office/map1/exp1")
         ([*SOLVE, "--max-episode-steps", "x"], "'x' is neither a whole number nor 'none'"),
         ([*SOLVE, "--max-episode-steps", "9" * 20], "max_episode_steps"),
         ([*SOLVE, "--gama", "0.5"], "No such option"),
+        (["plan"], "or --map and --task"),
+        ([*PLAN, "--agent", "qmax"], "did you mean 'qrmax'?"),
+        ([*PLAN, "--epsilon", "0"], "epsilon is 0.0; allowed: numbers above 0.0, below 10.0"),
+        ([*PLAN, "--epsilon", "x"], "'x' is not a valid float"),
+        ([*PLAN, "--delta", "1"], "delta is 1.0"),
+        ([*PLAN, "--gamma", "nan"], "gamma is nan"),
+        ([*PLAN, "--r-max", "-1"], "r_max is -1.0"),
+        ([*PLAN, "--horizon", "0"], "horizon is 0"),
         (["slove"], "No such command 'slove'"),
         (["show", "mpa"], "No such command 'mpa'"),
         (["show", "map"], "Missing argument"),

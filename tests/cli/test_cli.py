@@ -14,7 +14,7 @@ import pytest
 import qrmax
 from command_line import GOOD_MAP, GOOD_TASK, QRMAX, run
 
-VERBS = (["list"], ["show"], ["show", "map"], ["show", "task"], ["solve"], ["doctor"])
+VERBS = (["list"], ["show"], ["show", "map"], ["show", "task"], ["solve"], ["plan"], ["doctor"])
 
 
 def answer(*arguments: str, cwd: Path | None = None) -> str:

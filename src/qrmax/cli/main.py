@@ -17,6 +17,7 @@ from qrmax.cli.completion import completion
 from qrmax.cli.doctor import doctor
 from qrmax.cli.listing import list_names
 from qrmax.cli.output import examples
+from qrmax.cli.plan import plan
 from qrmax.cli.show import show
 from qrmax.cli.solve import solve
 from qrmax.errors import QRMaxError
@@ -39,7 +40,7 @@ def cli() -> None:
     """
 
 
-for _verb in (list_names, show, solve, doctor, completion):
+for _verb in (list_names, show, solve, plan, doctor, completion):
     cli.add_command(_verb)
 
 

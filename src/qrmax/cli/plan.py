@@ -1,0 +1,244 @@
+"""`qrmax plan`: what the theory asks for and promises, beside what is done in practice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+import click
+
+from qrmax.cli.output import as_json, examples, percent, print_facts, print_json, print_table
+from qrmax.cli.problems import make_problem, problem_options
+from qrmax.errors import UnknownNameError, warn
+from qrmax.theory import (
+    CONCENTRATIONS,
+    Bound,
+    Goal,
+    Method,
+    Sizes,
+    comparison,
+    qrmax_bound,
+    rmax_bound,
+)
+
+BOUNDS = {"QR-Max": qrmax_bound, "R-Max": rmax_bound}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Practice:
+    """An agent as it is used."""
+
+    bound: str | None  # the learner whose bound it has, as in BOUNDS
+    settings: Mapping[str, float]
+
+
+# The settings of the paper's experiments. They stand here until the agents can be asked themselves.
+# The paper has no bounds for the RM variants, but those of the plain ones hold: knowing the machine
+# adds true samples, and counts a real one at most once for each pair.
+_FACTORED = Practice(bound="QR-Max", settings={"t_env": 39, "t_task": 1})
+_PRODUCT = Practice(bound="R-Max", settings={"t_env": 39})
+_MODEL_FREE = Practice(bound=None, settings={"alpha": 0.1, "epsilon": 0.1})
+AGENTS: Mapping[str, Practice] = {
+    "q-learning": _MODEL_FREE,
+    "qrm": _MODEL_FREE,
+    "rmax": _PRODUCT,
+    "rmax-rm": _PRODUCT,
+    "qrmax": _FACTORED,
+    "qrmax-rm": _FACTORED,
+}
+_PRACTICE = {"QR-Max": _FACTORED, "R-Max": _PRODUCT}
+
+
+def _complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:
+    return [name for name in AGENTS if name.startswith(incomplete)]
+
+
+@click.command(
+    epilog=examples(
+        "qrmax plan office/map3/exp5 --agent rmax --epsilon 0.1 --delta 0.05",
+        "qrmax plan --map my.txt --task my.toml --gamma 0.95 --json",
+    )
+)
+@problem_options
+@click.option(
+    "--agent",
+    default="qrmax",
+    show_default=True,
+    shell_complete=_complete_agent,
+    help=f"One of {', '.join(AGENTS)}.",
+)
+@click.option(
+    "--epsilon", type=float, default=0.1, show_default=True, help="How far from optimal is allowed."
+)
+@click.option(
+    "--delta", type=float, default=0.05, show_default=True, help="How likely failure may be."
+)
+@click.option("--gamma", type=float, default=0.9, show_default=True, help="The discount.")
+@click.option("--r-max", type=float, help="The largest reward.  [default: that of the problem]")
+@click.option(
+    "--horizon",
+    type=int,
+    help="Steps of an episode, for UCBVI and PSRL.  [default: where the problem cuts them off]",
+)
+@as_json
+def plan(
+    agent: str,
+    epsilon: float,
+    delta: float,
+    gamma: float,
+    r_max: float | None,
+    horizon: int | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Show what learning PROBLEM takes, in theory and in practice.
+
+    The theory is that of the paper (see `qrmax.theory`): how many samples an agent needs before it
+    may call something known, on how many steps its policy can be bad, and how much memory the
+    methods take. In practice far fewer samples do.
+    """
+    if agent not in AGENTS:
+        raise UnknownNameError("agent", agent, AGENTS)
+    problem = make_problem(**options)
+    least, most = _rewards(problem)
+    goal = Goal(epsilon=epsilon, delta=delta, gamma=gamma, r_max=most if r_max is None else r_max)
+    if least < 0.0 or most > goal.r_max:
+        warn(
+            f"the theory assumes rewards from 0 to {goal.r_max:g}; a step of {problem.name!r} can "
+            f"pay from {least:g} to {most:g}, so nothing here is guaranteed"
+        )
+    if horizon is None:
+        horizon = problem.max_episode_steps or goal.horizon
+    outlook = _look_ahead(problem, goal, horizon)
+    if as_json:
+        _print_as_json(agent, outlook)
+    else:
+        _print_for_people(agent, outlook)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Outlook:
+    """What the theory says of a problem."""
+
+    problem: str
+    sizes: Sizes
+    successors: int  # the most that an action has
+    goal: Goal
+    bounds: dict[str, dict[str, Bound]]  # by learner, then by concentration
+    episode: int  # steps of one
+    methods: tuple[Method, ...]
+
+
+def _look_ahead(problem: Any, goal: Goal, episode: int) -> _Outlook:
+    sizes = Sizes(
+        states=problem.n_states, actions=problem.n_actions, task_states=problem.n_task_states
+    )
+    successors = problem.mdp.succ.shape[2]
+    return _Outlook(
+        problem=problem.name,
+        sizes=sizes,
+        successors=successors,
+        goal=goal,
+        bounds={
+            learner: {name: bound(sizes, goal, concentration=name) for name in CONCENTRATIONS}
+            for learner, bound in BOUNDS.items()
+        },
+        episode=episode,
+        methods=comparison(sizes, horizon=episode, successors=successors),
+    )
+
+
+def _rewards(problem: Any) -> tuple[float, float]:
+    """The least and the most that a step can pay."""
+    env = problem.mdp.reward[problem.mdp.prob > 0.0]  # the others are padding
+    task = problem.table.reward
+    return float(env.min() + task.min()), float(env.max() + task.max())
+
+
+def _print_as_json(agent: str, outlook: _Outlook) -> None:
+    goal = outlook.goal
+    print_json(
+        {
+            "problem": outlook.problem,
+            "agent": agent,
+            "guarantee": AGENTS[agent].bound,
+            "practice": dict(AGENTS[agent].settings),
+            "sizes": {**asdict(outlook.sizes), "successors": outlook.successors},
+            "goal": asdict(goal),
+            "horizon": goal.horizon,
+            "escape_probability": goal.escape_probability,
+            "bounds": {
+                learner: {name: asdict(bound) for name, bound in forms.items()}
+                for learner, forms in outlook.bounds.items()
+            },
+            "episode_horizon": outlook.episode,
+            "methods": [asdict(method) for method in outlook.methods],
+        }
+    )
+
+
+def _print_for_people(agent: str, outlook: _Outlook) -> None:
+    goal, sizes = outlook.goal, outlook.sizes
+    practice = AGENTS[agent]
+    settings = ", ".join(f"{name} {value:g}" for name, value in practice.settings.items())
+    print_facts(
+        {
+            "problem": outlook.problem,
+            "size": f"{sizes.states} states, {sizes.actions} actions, "
+            f"{sizes.task_states} task states, up to {outlook.successors} successors",
+            "wanted": f"{goal.epsilon:g}-optimal with probability {percent(1 - goal.delta)}  "
+            f"(gamma {goal.gamma:g}, rewards from 0 to {goal.r_max:g})",
+            "horizon": f"{goal.horizon} steps; escape probability {goal.escape_probability:.3g}",
+            "agent": f"{agent}, in practice with {settings}",
+            "guarantee": f"that of {practice.bound}, with the thresholds of the theory"
+            if practice.bound
+            else "none",
+        }
+    )
+    click.echo()
+    head = ("samples", "in practice", *(name.capitalize() for name in CONCENTRATIONS))
+    rows = [row for learner in outlook.bounds for row in _bound_rows(learner, outlook)]
+    print_table(head, rows)
+    click.echo()
+    print_table(
+        (f"entries, episodes of {outlook.episode}", "in the paper", "in qrmax"),
+        [(m.name, _short(m.paper_entries), _short(m.our_entries)) for m in outlook.methods],
+    )
+
+
+def _bound_rows(learner: str, outlook: _Outlook) -> list[tuple[str, ...]]:
+    """The thresholds and the bound of a learner, what is done in practice in the first column."""
+    sizes, settings = outlook.sizes, _PRACTICE[learner].settings
+    bounds = [*outlook.bounds[learner].values()]
+    factored = "t_task" in settings
+    known = (
+        sizes.pairs * settings["t_env"] + sizes.arrivals * settings["t_task"]
+        if factored
+        else sizes.triples * settings["t_env"]
+    )
+
+    def row(what: str, practice: float | None, *theory: float | None) -> tuple[str, ...]:
+        return (f"{learner}: {what}", *map(_short, (practice, *theory)))
+
+    pair = "(s, a)" if factored else "(s, q, a)"
+    rows = [row(f"to know {pair}", settings["t_env"], *(b.t_env for b in bounds))]
+    if factored:
+        rows.append(row("to know (q, s')", settings["t_task"], *(b.t_task for b in bounds)))
+    wanted = f"{outlook.goal.epsilon:g}-optimal"
+    return [
+        *rows,
+        row("to know everything", known, *(b.unknown for b in bounds)),
+        row(f"steps not {wanted}", None, *(b.steps for b in bounds)),
+        row("optimal up to, by Section 4.2", None, *(b.value_error for b in bounds)),
+    ]
+
+
+def _short(number: float | None) -> str:
+    """A number that fits a column, however large it is."""
+    if number is None:
+        return "-"
+    if isinstance(number, int) and number < 10**7:
+        return str(number)
+    return f"{Decimal(number):.3g}"  # the floats end at 1e308
