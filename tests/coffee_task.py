@@ -1,10 +1,18 @@
-"""A machine that the tests of machines share."""
+"""Machines that several tests share."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from qrmax.automata.reward_machine import Edge, RewardMachine
+from qrmax.automata.edges import Edge
+from qrmax.automata.reward_machine import RewardMachine
+
+
+def pick_up(chance: float = 0.8, **changes: Any) -> RewardMachine:
+    """Pick up coffee, which succeeds only so often; it may be tried again."""
+    edges = [Edge("start", "coffee", "has_coffee", 1.0, probability=chance)]
+    given = {"initial": "start", "success": ["has_coffee"], **changes}
+    return RewardMachine(edges, **given)
 
 
 def coffee_task(**changes: Any) -> RewardMachine:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ ANY_SIGN = (0.0, 0.0, 1.0, -1.0, 0.5, -100.0)
 
 @st.composite
 def problems(draw: st.DrawFn, rewards: tuple[float, ...] = ANY_SIGN) -> Problem:
-    """A random process with repeated successors, padding, terminal states, and a random machine."""
+    """A process with repeated successors, padding and terminal states, and any kind of machine."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_states, n_actions, width, n_q, n_labels = (
         draw(st.integers(low, high)) for low, high in ((1, 7), (1, 3), (1, 3), (1, 4), (1, 3))
@@ -38,7 +40,15 @@ def problems(draw: st.DrawFn, rewards: tuple[float, ...] = ANY_SIGN) -> Problem:
         if source not in ends
         for _ in range(int(rng.integers(0, 3)))
     ]
+    if draw(st.booleans()):
+        edges = with_chances(edges, rng.choice([1.0, 0.8, 0.3], len(edges)))
     success = {state for state in ends if rng.random() < 0.7}
+    labels = [frozenset(), *(frozenset({name}) for name in names)]
+    label = rng.integers(0, len(labels), n_states)
+    at_start = {name for s in np.flatnonzero(mdp.start) for name in labels[label[s]]}
+    starts_by_chance = any(
+        e.source == "q0" and e.probability < 1.0 and e.guard.holds(at_start) for e in edges
+    )
     machine = RewardMachine(
         edges,
         initial="q0",
@@ -46,12 +56,20 @@ def problems(draw: st.DrawFn, rewards: tuple[float, ...] = ANY_SIGN) -> Problem:
         success=success,
         failure=ends - success,
         undefined=draw(st.sampled_from(["stay", "stay", "fail"])),
-        consume_initial=draw(st.booleans()),
+        consume_initial=draw(st.booleans()) and not starts_by_chance,
     )
-    labels = [frozenset(), *(frozenset({name}) for name in names)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QRMaxWarning)  # a random task may well be impossible
-        return Problem(mdp, machine, labels, rng.integers(0, len(labels), n_states))
+        return Problem(mdp, machine, labels, label)
+
+
+def with_chances(edges: Sequence[Edge], chances: Sequence[float]) -> list[Edge]:
+    """The same edges, each with its chance, shared out among the alternatives of one event."""
+    alternatives = Counter((edge.source, edge.guard) for edge in edges)
+    return [
+        Edge(e.source, e.guard, e.target, e.reward, chance / alternatives[e.source, e.guard])
+        for e, chance in zip(edges, chances, strict=True)
+    ]
 
 
 def size_of(problem: Problem, value: np.ndarray) -> float:

@@ -20,10 +20,10 @@ from qrmax._version import __version__
 from qrmax.worlds.on_import import after_import
 
 if TYPE_CHECKING:
+    from qrmax.automata.edges import Edge as Edge
     from qrmax.automata.files import load_task as load_task
     from qrmax.automata.files import save_task as save_task
     from qrmax.automata.guards import Guard as Guard
-    from qrmax.automata.reward_machine import Edge as Edge
     from qrmax.automata.reward_machine import RewardMachine as RewardMachine
     from qrmax.errors import QRMaxError as QRMaxError
     from qrmax.errors import QRMaxWarning as QRMaxWarning
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from qrmax.worlds.gymnasium import TaskWrapper as TaskWrapper
 
 _HOME = {
-    "Edge": "automata.reward_machine",
+    "Edge": "automata.edges",
     "Evaluation": "planning.policy_evaluation",
     "GridMap": "worlds.grid",
     "Guard": "automata.guards",

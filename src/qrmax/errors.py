@@ -136,6 +136,14 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise ParameterError(f"{name} is {value!r}; allowed: {allowed}")
 
 
+def shown(value: object) -> str:
+    """A value as a message can show it: not too long, whatever it is."""
+    try:
+        return repr(value)[:80]
+    except ValueError:  # a number of 5000 digits
+        return "a very long number"
+
+
 def _is_a(kind: type, value: Any) -> bool:
     """Whether a value is such a number, Python's or NumPy's; a Boolean is none."""
     return isinstance(value, kind) and not isinstance(value, bool)

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qrmax.automata.edges import Edge
 from qrmax.automata.files import format_task, load_task, parse_task, save_task, task_names
-from qrmax.automata.reward_machine import Edge, RewardMachine
+from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import QRMaxError, SourceError, TaskError, UnknownNameError
 from qrmax.source import Source
+from random_problems import with_chances
 
 COFFEE_AND_MAIL = (("coffee", "mail"), ("mail", "coffee"))
 
@@ -50,8 +52,11 @@ def machines(draw: st.DrawFn) -> RewardMachine:
     guards = st.sampled_from(["a", "a & !b", "!(a | b) & c", "true", "a | b & c", "!!x_1"])
     rewards = st.floats(allow_nan=False, allow_infinity=False)
     states = draw(st.none() | st.permutations(names))
+    edges = draw(st.lists(st.builds(Edge, inner, guards, st.sampled_from(names), rewards)))
+    if draw(st.booleans()):
+        edges = with_chances(edges, [draw(st.floats(1e-9, 1.0)) for _ in edges])
     return RewardMachine(
-        draw(st.lists(st.builds(Edge, inner, guards, st.sampled_from(names), rewards))),
+        edges,
         initial=draw(inner),
         success=names[-1:],
         failure=draw(st.sampled_from([[], names[-2:-1]])),
@@ -126,6 +131,14 @@ def test_a_strict_task_is_still_strict_when_read_back(strict: bool) -> None:
     assert again.strict is strict
 
 
+def test_a_probability_is_written_only_where_it_is_below_1() -> None:
+    task = RewardMachine([Edge("s", "a", "t", probability=0.8), Edge("t", "a", "s")], initial="s")
+    text = format_task(task)
+    assert '{ from = "s", when = "a", to = "t", probability = 0.8 },' in text
+    assert '{ from = "t", when = "a", to = "s" },' in text
+    assert parse_task(Source("any", text.replace("0.8", "1"))).edges[0].probability == 1.0
+
+
 def test_a_guard_with_brackets_to_the_right_survives_being_written() -> None:
     task = RewardMachine([Edge("s", "a & (b & c)", "t")], initial="s")
     assert parse_task(Source("any", format_task(task))) == task
@@ -181,6 +194,24 @@ def test_a_file_may_use_tables_a_byte_order_mark_and_windows_line_ends(tmp_path:
         (in_edge('from="s", when="a", to="s", reward=nan'), ["edges[1]: ", "finite"]),
         (in_edge('from="s", when="a", to="s", reward=-inf'), ["edges[1]: ", "finite"]),
         (in_edge(f'from="s", when="a", to="s", reward=1{"0" * 400}'), ["edges[1]: "]),
+        (in_edge(f'from="s", when="a", to="s", reward=0x{"f" * 5000}'), ["edges[1]: ", "finite"]),
+        (in_edge('from="s", when="b", to="s", probability=0'), ["edges[1]: the probability of"]),
+        (in_edge('from="s", when="b", to="s", probability=1.5'), ["edges[1]: ", "above 0, at mo"]),
+        (in_edge('from="s", when="b", to="s", probability=nan'), ["edges[1]: ", "above 0, at mo"]),
+        (
+            in_edge('from="s", when="b", to="s", probability=true'),
+            ["edges[1].probability: True is not a number"],
+        ),
+        (
+            in_edge('from="s", when="b", to="s", probabilty=0.5'),
+            ["did you mean 'edges[1].probability'?"],
+        ),
+        (
+            'initial = "s"\nedges = [\n'
+            + '{ from = "s", when = "b", to = "s", probability = 0.6 },\n' * 2
+            + "]",
+            ["the probabilities of the edges of 's' when 'b' sum to 1.2; allowed: at most 1"],
+        ),
         (in_edge(f'from="s", when="a", to="s", reward=1{"0" * 5000}'), ["mine.toml"]),
         (f"initial = 0x{'f' * 5000}\nedges = []", ["initial", "is not text"]),
         (GOOD + "edges = []", ["not valid TOML", "overwrite"]),

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from coffee_task import coffee_task
-from qrmax.automata.reward_machine import Edge, RewardMachine
+from qrmax.automata.edges import Edge
+from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, QRMaxError, TaskError
 
 

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coffee_task import coffee_task
+from qrmax.automata.edges import Edge, Outcome
 from qrmax.automata.guards import Guard
-from qrmax.automata.reward_machine import Edge, MachineStep, RewardMachine
+from qrmax.automata.reward_machine import BY_CHANCE, MachineStep, RewardMachine
+from random_problems import with_chances
 
 LABELS = [frozenset(c) for size in range(4) for c in combinations("abc", size)]
 
@@ -30,8 +32,12 @@ def machines(draw: st.DrawFn) -> RewardMachine:
         ),
         max_size=8,
     )
+    drawn = draw(edges)
+    if draw(st.booleans()):
+        chance = st.floats(0.01, 1.0)
+        drawn = with_chances(drawn, [draw(chance) for _ in drawn])
     return RewardMachine(
-        draw(edges),
+        drawn,
         initial="q0",
         success=["won"],
         failure=["lost"],
@@ -101,8 +107,10 @@ def test_the_table_has_one_row_per_state_in_their_order() -> None:
     assert task.states == ("start", "has_coffee", "dirty", "done")
     assert [task.index(state) for state in task.states] == [0, 1, 2, 3]
     table = task.table([frozenset(), frozenset({"coffee"}), frozenset({"office"})])
-    assert table.next_state.tolist() == [[0, 1, 0], [1, 1, 3], [2, 2, 2], [3, 3, 3]]
-    assert table.reward.tolist() == [[0, 0, 0], [0, 0, 1.5], [0, 0, 0], [0, 0, 0]]
+    assert table.next_state.shape == table.prob.shape == table.reward.shape == (4, 3, 1)
+    assert table.next_state[:, :, 0].tolist() == [[0, 1, 0], [1, 1, 3], [2, 2, 2], [3, 3, 3]]
+    assert table.reward[:, :, 0].tolist() == [[0, 0, 0], [0, 0, 1.5], [0, 0, 0], [0, 0, 0]]
+    assert (table.prob == 1.0).all()
     assert table.terminal.tolist() == [False, False, True, True]
     assert table.success.tolist() == [False, False, False, True]
     assert table.initial.tolist() == [0, 1, 0]
@@ -110,32 +118,50 @@ def test_the_table_has_one_row_per_state_in_their_order() -> None:
 
 def test_the_table_over_no_labels_is_empty_but_shaped() -> None:
     table = coffee_task().table([])
-    assert table.next_state.shape == table.reward.shape == (4, 0)
+    assert table.next_state.shape == table.prob.shape == table.reward.shape == (4, 0, 1)
 
 
 @given(machines())
-def test_the_table_agrees_with_step_and_reset(task: RewardMachine) -> None:
+def test_the_table_lists_the_outcomes_and_pads_them_with_staying_for_nothing(
+    task: RewardMachine,
+) -> None:
     table = task.table(LABELS)
+    width = table.prob.shape[2]
+    assert (width > 1) == task.is_random
     for q, state in enumerate(task.states):
         for number, label in enumerate(LABELS):
-            step = task.step(state, label)
-            assert task.states[table.next_state[q, number]] == step.state
-            assert table.reward[q, number] == step.reward
+            outcomes = task.outcomes(state, label)
+            padding = [Outcome(0.0, state, 0.0)] * (width - len(outcomes))
+            columns = (table.prob, table.next_state, table.reward)
+            listed = zip(*(column[q, number].tolist() for column in columns), strict=True)
+            named = [(chance, task.states[target], reward) for chance, target, reward in listed]
+            assert named == [*outcomes, *padding]
+            assert sum(outcome.probability for outcome in outcomes) == pytest.approx(1.0, abs=1e-14)
+            assert all(outcome.probability > 0.0 for outcome in outcomes)
+            if len(outcomes) == 1:
+                assert outcomes[0].probability == 1.0
+                assert task.step(state, label) == outcomes[0][1:]
         assert table.terminal[q] == (state in task.success or state in task.failure)
         assert table.success[q] == (state in task.success)
-    assert [task.states[q] for q in table.initial] == [task.reset(label) for label in LABELS]
+    for number, label in enumerate(LABELS):
+        if table.initial[number] == BY_CHANCE:
+            assert len(task.outcomes("q0", label)) > 1
+        else:
+            assert task.states[table.initial[number]] == task.reset(label)
     assert not table.reward[table.terminal].any()
-    assert (table.next_state[table.terminal] == np.flatnonzero(table.terminal)[:, None]).all()
+    ends = np.flatnonzero(table.terminal)
+    assert (table.next_state[table.terminal] == ends[:, None, None]).all()
 
 
-@given(machines(), st.lists(st.sampled_from(LABELS)))
+@given(machines(), st.lists(st.sampled_from(LABELS)), st.integers(0, 1000))
 def test_a_run_is_its_steps_one_after_another(
-    task: RewardMachine, trace: list[frozenset[str]]
+    task: RewardMachine, trace: list[frozenset[str]], seed: int
 ) -> None:
-    run = task.run(trace)
+    run = task.run(trace, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
     assert len(run.states) == len(trace) + 1
     for i, label in enumerate(trace):
-        assert task.step(run.states[i], label) == (run.states[i + 1], run.rewards[i])
+        assert task.step(run.states[i], label, rng) == (run.states[i + 1], run.rewards[i])
     assert run.state == run.states[-1]
     assert run.reward == pytest.approx(sum(run.rewards))
 

@@ -82,7 +82,7 @@ def test_show_task_is_a_table_or_json() -> None:
     assert re.search(r"has_coffee +office +delivered +1\n", answer("show", "task", "exp1"))
     facts = json.loads(answer("show", "task", "map4/exp6", "--json"))
     assert facts["success"] == ["delivered"]
-    assert {"from", "when", "to", "reward"} == {*facts["edges"][0]}
+    assert {"from", "when", "to", "reward", "probability"} == {*facts["edges"][0]}
     assert max(edge["reward"] for edge in facts["edges"]) == 1000.0
 
 
@@ -238,3 +238,17 @@ def test_a_task_done_at_the_start_takes_no_steps(tmp_path: Path) -> None:
     shown = answer("solve", "--map", "my.txt", "--task", "coffee.toml", cwd=tmp_path)
     assert "success         100.00 %" in shown
     assert "nominal length  0  if nothing slips" in shown
+
+
+def test_a_task_with_chance_in_it_is_shown_and_solved(tmp_path: Path) -> None:
+    (tmp_path / "my.txt").write_text("start: 0,0\n\n. c\n")
+    edge = '{ from = "start", when = "coffee", to = "got", reward = 1, probability = 0.8 }'
+    (tmp_path / "try.toml").write_text(f'initial = "start"\nsuccess = ["got"]\nedges = [{edge}]\n')
+    shown = answer("show", "task", "try.toml", cwd=tmp_path)
+    assert re.search(r"reward  probability\n.*\nstart +coffee +got +1 +0\.8\n", shown)
+    facts = json.loads(answer("show", "task", "try.toml", "--json", cwd=tmp_path))
+    assert facts["edges"][0]["probability"] == 0.8
+    solve = ["solve", "--map", "my.txt", "--task", "try.toml", "--slip", "0", "--json"]
+    result = json.loads(answer(*solve, cwd=tmp_path))
+    assert result["start_value"] == pytest.approx(0.8 / (1 - 0.9 * 0.2))
+    assert result["mean_length"] == pytest.approx(1.25)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 
 import qrmax
-from qrmax.errors import GuardError, ModelError, ParameterError
+from coffee_task import pick_up
+from qrmax.errors import GuardError, ModelError, ParameterError, TaskError
 from random_problems import problems
 
 
@@ -17,15 +18,21 @@ def test_the_product_has_a_state_for_each_pair() -> None:
 @given(problems())
 def test_the_product_moves_and_pays_as_its_two_parts_do(problem: qrmax.Problem) -> None:
     product, n_q = problem.product(), problem.n_task_states
-    for s, a, k in np.ndindex(problem.mdp.succ.shape):
-        target = problem.mdp.succ[s, a, k]
+    mdp, machine = problem.mdp, problem.machine
+    width = problem.table.prob.shape[2]
+    for s, a, k in np.ndindex(mdp.succ.shape):
+        target = mdp.succ[s, a, k]
         label = problem.labels[problem.label[target]]
-        for q, name in enumerate(problem.machine.states):
-            step = problem.machine.step(name, label)
+        for q, name in enumerate(machine.states):
             pair = s * n_q + q
-            assert product.succ[pair, a, k] == target * n_q + problem.machine.index(step.state)
-            assert product.reward[pair, a, k] == problem.mdp.reward[s, a, k] + step.reward
-            assert product.prob[pair, a, k] == problem.mdp.prob[s, a, k]
+            outcomes = machine.outcomes(name, label)
+            for j, (chance, state, reward) in enumerate(outcomes):
+                place = (pair, a, k * width + j)
+                assert product.succ[place] == target * n_q + machine.index(state)
+                assert product.reward[place] == mdp.reward[s, a, k] + reward
+                assert product.prob[place] == mdp.prob[s, a, k] * chance
+            padding = product.prob[pair, a, k * width + len(outcomes) : (k + 1) * width]
+            assert not padding.any()
             done = problem.mdp.terminal[s] or name in problem.machine.terminal
             assert product.terminal[pair] == done
 
@@ -89,3 +96,23 @@ def test_parts_in_the_wrong_order_are_named() -> None:
 def test_a_name_in_place_of_a_problem_is_refused(use: Callable[[str], object]) -> None:
     with pytest.raises(ParameterError, match=r"needed: a Problem, such as qrmax\.make"):
         use("office/map1/exp1")
+
+
+def test_a_start_that_would_be_read_by_chance_is_refused() -> None:
+    def problem(start: int, **changes: bool) -> qrmax.Problem:
+        mdp = qrmax.TabularMDP([[[1]], [[1]]], [[[1.0]], [[1.0]]], start=start)
+        return qrmax.Problem(mdp, pick_up(0.8, **changes), [set(), {"coffee"}], [0, 1])
+
+    with pytest.raises(TaskError, match=r"reads \{coffee\}.*consume_initial = false, or change"):
+        problem(start=1)
+    assert problem(start=1, consume_initial=False).start().tolist() == [[0, 0], [1, 0]]
+    assert problem(start=0).start().tolist() == [[1, 0], [0, 0]]  # coffee is elsewhere
+
+
+def test_the_product_of_a_random_machine_has_a_successor_for_each_outcome() -> None:
+    problem = qrmax.Problem(two_rooms(), pick_up(0.75), [set(), {"coffee"}], [0, 1])
+    product = problem.product()
+    street = 0  # the pair (0, start); pair (1, start) is 2, pair (1, has_coffee) is 3
+    assert product.succ[street, 0].tolist() == [3, 2]
+    assert product.prob[street, 0].tolist() == [0.75, 0.25]
+    assert product.reward[street, 0].tolist() == [1.0, 0.0]

@@ -23,6 +23,7 @@ def planner_for(problem: Problem, gamma: float) -> IncrementalPlanner:
         gamma=gamma,
         optimistic=OPTIMISTIC,
         successors=problem.mdp.succ.shape[2],
+        outcomes=problem.table.prob.shape[2],
         tolerance=1e-14,
         signed=True,
     )
@@ -38,7 +39,8 @@ def learn_env(planner: IncrementalPlanner, problem: Problem, s: int, a: int) -> 
 
 def learn_task(planner: IncrementalPlanner, problem: Problem, q: int, s: int) -> None:
     label, table = problem.label[s], problem.table
-    planner.learn_task(q, s, [table.next_state[q, label]], [1.0], table.reward[q, label])
+    prob = table.prob[q, label]
+    planner.learn_task(q, s, table.next_state[q, label], prob, prob @ table.reward[q, label])
 
 
 @given(problems(NON_NEGATIVE), st.sampled_from([0.5, 0.9]), st.randoms(use_true_random=False))

@@ -1,4 +1,5 @@
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import gymnasium
@@ -8,6 +9,7 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 
 import qrmax
+from qrmax.draw import draw
 from qrmax.errors import ParameterError, UnknownNameError
 from qrmax.worlds.catalog import problem_names
 from qrmax.worlds.gymnasium import OfficeEnv, ProblemEnv
@@ -69,6 +71,7 @@ def test_transition_frequencies_agree_with_the_model(problem: qrmax.Problem) -> 
             expected = np.zeros(product.n_states)
             np.add.at(expected, product.succ[pair, action], product.prob[pair, action])
             assert (seen[expected == 0] == 0).all()
+            expected = np.minimum(expected, 1.0)  # it was a sum
             deviation = np.sqrt(expected * (1 - expected) / SAMPLES)
             assert (np.abs(seen / SAMPLES - expected) <= 5 * deviation + 1e-12).all()
 
@@ -151,3 +154,72 @@ def test_an_action_that_does_not_exist_is_refused(action: object) -> None:
 def test_an_unknown_render_mode_is_refused() -> None:
     with pytest.raises(ParameterError, match="render_mode"):
         OfficeEnv("map1", "exp1", render_mode="human")
+
+
+def gamble(width: int = 1) -> qrmax.Problem:
+    """A world that goes on, and a task that pays 1, 5 or nothing each time, and ends with 0.1."""
+    edges = [
+        qrmax.Edge("play", "true", "play", 1.0, probability=0.4),
+        qrmax.Edge("play", "true", "play", 5.0, probability=0.2),
+        qrmax.Edge("play", "true", "over", probability=0.1),
+    ]
+    machine = qrmax.RewardMachine(
+        edges, initial="play", success=["over"], consume_initial=False, name="gamble"
+    )
+    world = qrmax.TabularMDP([[[*range(width)]]] * width, [[[1 / width] * width]] * width)
+    return qrmax.Problem(world, machine, [()], [0] * width)
+
+
+def test_a_random_machine_pays_and_moves_as_often_as_it_should() -> None:
+    env = ProblemEnv(gamble())
+    env.reset(seed=2)
+    seen = Counter[tuple[int, float]]()
+    for _ in range(SAMPLES):
+        env.task = 0
+        observation, reward, ended, _, info = env.step(0)
+        assert (reward, ended) == (info["r_task"], info["success"])
+        seen[int(observation["task"]), reward] += 1
+    for outcome, chance in {(0, 1.0): 0.4, (0, 5.0): 0.2, (1, 0.0): 0.1, (0, 0.0): 0.3}.items():
+        deviation = np.sqrt(chance * (1 - chance) / SAMPLES)
+        assert abs(seen[outcome] / SAMPLES - chance) < 5 * deviation
+    assert seen.total() == SAMPLES
+
+
+def test_the_same_seed_gives_the_same_episode_also_where_the_task_is_random() -> None:
+    env = ProblemEnv(gamble(width=5))
+
+    def episode(seed: int) -> list[tuple[int, float]]:
+        env.reset(seed=seed)
+        steps = [env.step(0) for _ in range(10)]
+        return [(int(observation["state"]), reward) for observation, reward, *_ in steps]
+
+    assert episode(3) == episode(3)
+    assert len({tuple(episode(seed)) for seed in range(5)}) > 1
+
+
+def test_the_world_draws_first_and_the_machine_only_where_it_is_random() -> None:
+    problem = gamble(width=5)
+    quiet = qrmax.Problem(problem.mdp, qrmax.RewardMachine([], initial="s"), [()], [0] * 5)
+    for part, is_random in ((problem, True), (quiet, False)):
+        env, rng = ProblemEnv(part), np.random.default_rng(11)
+        env.reset(seed=11)
+        rng.random()  # for the start
+        for _ in range(20):
+            env.task = 0
+            observation, reward, *_ = env.step(0)
+            assert observation["state"] == draw([0.2] * 5, rng.random())
+            if is_random:
+                assert reward == (1.0, 5.0, 0.0, 0.0)[draw([0.4, 0.2, 0.1, 0.3], rng.random())]
+
+
+def test_episodes_of_a_random_task_are_worth_what_evaluation_says() -> None:
+    problem = gamble()
+    env, samples = ProblemEnv(problem), 1000
+    totals = np.zeros(samples)
+    for episode in range(samples):
+        env.reset(seed=episode)
+        for step in range(40):
+            totals[episode] += 0.9**step * env.step(0)[1]
+    exact = qrmax.evaluate(problem, np.zeros((1, 2), dtype=int), max_episode_steps=40)
+    assert exact.start_value > 5.0
+    assert abs(totals.mean() - exact.start_value) < 5 * totals.std() / np.sqrt(samples)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import qrmax
+from qrmax.automata.edges import Edge
 from qrmax.automata.files import load_task, save_task
-from qrmax.automata.reward_machine import Edge, RewardMachine
+from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import MapError, ParameterError, QRMaxError, QRMaxWarning, UnknownNameError
 from qrmax.model.problem import Problem
 from qrmax.worlds.catalog import make, problem_names

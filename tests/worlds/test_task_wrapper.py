@@ -8,9 +8,11 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import qrmax
-from qrmax.errors import GuardError, ParameterError
+from coffee_task import pick_up
+from qrmax.errors import GuardError, ParameterError, TaskError
 
 LEFT, DOWN, RIGHT, UP = range(4)  # FrozenLake's actions
+COFFEE = {"coffee"}
 
 
 def there_and_back(**changes: Any) -> qrmax.RewardMachine:
@@ -19,9 +21,9 @@ def there_and_back(**changes: Any) -> qrmax.RewardMachine:
 
 
 def lake(**changes: Any) -> qrmax.TaskWrapper:
-    """FrozenLake without slips, to its upper right corner (state 3) and back."""
+    """FrozenLake, without slips, to its upper right corner (state 3) and back."""
     names = {0: {"home"}, 3: {"edge"}}
-    env = gymnasium.make("FrozenLake-v1", is_slippery=False, **changes)
+    env = gymnasium.make("FrozenLake-v1", **{"is_slippery": False, **changes})
     return qrmax.TaskWrapper(env, there_and_back(), labels=lambda seen, _: names.get(seen, ()))
 
 
@@ -166,3 +168,51 @@ def test_vector_observations_are_wrapped_but_not_numbered() -> None:
     assert env.reset(seed=0)[0]["state"].shape == (4,)
     with pytest.raises(ParameterError, match="TransformObservation"):
         _ = env.numbering
+
+
+def coffee_lake() -> qrmax.TaskWrapper:
+    """FrozenLake, with coffee wherever one is after a step."""
+    env = gymnasium.make("FrozenLake-v1")
+    return qrmax.TaskWrapper(env, pick_up(0.3), transition_labels=lambda *_: COFFEE)
+
+
+def test_a_random_machine_succeeds_as_often_as_it_should() -> None:
+    env, samples = coffee_lake(), 4000
+    successes = 0
+    for episode in range(samples):
+        env.reset(seed=episode)
+        _, _, ended, _, info = env.step(LEFT)
+        assert ended == info["success"] == (info["r_task"] == 1.0)
+        successes += info["success"]
+    assert abs(successes / samples - 0.3) < 5 * np.sqrt(0.3 * 0.7 / samples)
+
+
+def test_the_same_seed_settles_the_world_and_the_random_machine() -> None:
+    env = coffee_lake()
+
+    def episode(seed: int) -> list[tuple[int, int]]:
+        env.reset(seed=seed)
+        seen = [env.step(LEFT)[0] for _ in range(5)]
+        return [(int(where["state"]), int(where["task"])) for where in seen]
+
+    assert all(episode(seed) == episode(seed) for seed in range(10))
+    assert len({tuple(task for _, task in episode(seed)) for seed in range(10)}) > 1
+
+
+def test_a_certain_machine_draws_nothing_from_the_environment() -> None:
+    env, bare = lake(is_slippery=True), gymnasium.make("FrozenLake-v1", is_slippery=True)
+    env.reset(seed=5)
+    bare.reset(seed=5)
+    for action in (DOWN, RIGHT, DOWN, LEFT):
+        assert env.step(action)[0]["state"] == bare.step(action)[0]
+    assert env.np_random.random() == bare.np_random.random()
+
+
+def test_a_first_label_that_would_be_read_by_chance_is_refused() -> None:
+    lake_env = gymnasium.make("FrozenLake-v1")
+    env = qrmax.TaskWrapper(lake_env, pick_up(0.3), labels=lambda *_: COFFEE)
+    with pytest.raises(TaskError, match="consume_initial = false"):
+        env.reset(seed=0)
+    machine = pick_up(0.3, consume_initial=False)
+    env = qrmax.TaskWrapper(lake_env, machine, labels=lambda *_: COFFEE)
+    assert env.reset(seed=0)[0]["task"] == 0

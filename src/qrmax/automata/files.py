@@ -9,6 +9,9 @@
       { from = "has_coffee", when = "office", to = "delivered", reward = 1.0 },
     ]
 
+An edge may have a `probability` below 1: other edges from the same state with the same `when` share
+what is left to 1, and otherwise the machine stays where it is.
+
 Optional keys: `failure`, `states` (to fix their order), `undefined`, `strict`, `consume_initial`.
 """
 
@@ -20,9 +23,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from qrmax.automata.edges import Edge
 from qrmax.automata.guards import Guard
-from qrmax.automata.reward_machine import FELL_OFF, Edge, RewardMachine
-from qrmax.errors import GuardError, QRMaxError, TaskError, UnknownNameError
+from qrmax.automata.reward_machine import FELL_OFF, RewardMachine
+from qrmax.errors import GuardError, QRMaxError, TaskError, UnknownNameError, shown
 from qrmax.source import Source, builtin_names, write_whole
 
 TASKS = Path(__file__).parent / "tasks"
@@ -46,6 +50,7 @@ _EDGE_KEYS: dict[str, tuple[type, ...]] = {
     "when": _TEXT,
     "to": _TEXT,
     "reward": _NUMBER,
+    "probability": _NUMBER,
 }
 _WORDS: dict[type, str] = {str: "text", bool: "true or false", list: "a list", int: "a number"}
 
@@ -83,7 +88,7 @@ def parse_task(source: Source) -> RewardMachine:
     for key in ("success", "failure", "states"):
         for item in data.get(key, []):
             if not isinstance(item, str):
-                raise TaskError(f"{source.name}, {key}: {_shown(item)} is not a state's name")
+                raise TaskError(f"{source.name}, {key}: {shown(item)} is not a state's name")
     data.setdefault("name", Path(source.name).stem)
     edges = [_parse_edge(source, number, edge) for number, edge in enumerate(data.pop("edges"))]
     try:
@@ -118,14 +123,15 @@ def _parse_edge(source: Source, number: int, edge: Any) -> Edge:
     place = f"edges[{number}]"
     if not isinstance(edge, dict):
         shape = "{ from = ..., when = ..., to = ... }"
-        raise TaskError(f"{source.name}, {place}: {_shown(edge)} is not a table such as {shape}")
+        raise TaskError(f"{source.name}, {place}: {shown(edge)} is not a table such as {shape}")
     _check_keys(source, place, edge, _EDGE_KEYS, required=("from", "when", "to"))
     try:
         guard = Guard.parse(edge["when"])
     except GuardError as error:
         raise TaskError(f"{source.name}, {place}.when: {error}") from error
     try:
-        return Edge(edge["from"], guard, edge["to"], edge.get("reward", 0.0))
+        chance = edge.get("probability", 1.0)
+        return Edge(edge["from"], guard, edge["to"], edge.get("reward", 0.0), chance)
     except TaskError as error:
         raise TaskError(f"{source.name}, {place}: {error}") from error
 
@@ -145,7 +151,7 @@ def _check_keys(
         fits = isinstance(value, allowed[key])
         if not fits or (isinstance(value, bool) and bool not in allowed[key]):
             wanted = _WORDS[allowed[key][0]]
-            raise TaskError(f"{source.name}, {prefix}{key}: {_shown(value)} is not {wanted}")
+            raise TaskError(f"{source.name}, {prefix}{key}: {shown(value)} is not {wanted}")
     for key in required:
         if key not in table:
             raise TaskError(f"{source.name}: the key {prefix}{key} is missing")
@@ -155,15 +161,8 @@ def _format_edge(edge: Edge) -> str:
     parts = {"from": edge.source, "when": str(edge.guard), "to": edge.target}
     text = ", ".join(f"{key} = {_quote(value)}" for key, value in parts.items())
     reward = f", reward = {edge.reward!r}" if edge.reward else ""
-    return f"{{ {text}{reward} }}"
-
-
-def _shown(value: object) -> str:
-    """A value as it can be shown in a message: not too long, whatever it is."""
-    try:
-        return repr(value)[:80]
-    except ValueError:  # a number of 5000 digits
-        return "a very long number"
+    chance = f", probability = {edge.probability!r}" if edge.probability < 1.0 else ""
+    return f"{{ {text}{reward}{chance} }}"
 
 
 def _quote(text: str) -> str:

@@ -12,52 +12,30 @@ Tools disagree about three things, so here they are explicit:
   ("stay", the default) or ends the episode in the failure state "failed" ("fail");
 - `strict`: where two edges of a state hold for the same label, the first one wins; a strict machine
   refuses to be built instead.
+
+Edges with a `probability` make a machine random: see `edges`. Whatever is random there is drawn
+from the generator that `step` is given, one number for each event that has several outcomes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.automata.guards import Guard, Label, as_label
+from qrmax.automata.edges import Edge, Event, Outcome, events_of
+from qrmax.automata.guards import Label, as_label
+from qrmax.draw import draw
 from qrmax.errors import TaskError, check_choice
 
 FELL_OFF = "failed"
 """Where a machine with `undefined="fail"` goes when no edge matches."""
 
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """From one state to another when the guard holds, paying a reward.
-
-    >>> Edge("start", "coffee & !mail", "has_coffee")
-    Edge('start' -> 'has_coffee' when 'coffee & !mail' pays 0)
-    """
-
-    source: str
-    guard: Guard
-    target: str
-    reward: float = 0.0
-
-    def __init__(self, source: str, guard: Guard | str, target: str, reward: float = 0.0) -> None:
-        object.__setattr__(self, "source", source)
-        object.__setattr__(self, "guard", Guard.parse(guard) if isinstance(guard, str) else guard)
-        object.__setattr__(self, "target", target)
-        object.__setattr__(self, "reward", _number(reward))
-        if not math.isfinite(self.reward):
-            raise TaskError(
-                f"the reward of {source!r} -> {target!r} is {str(reward)[:40]!r}; "
-                "allowed: finite numbers"
-            )
-
-    def __repr__(self) -> str:
-        ends = f"{self.source!r} -> {self.target!r}"
-        return f"Edge({ends} when {str(self.guard)!r} pays {self.reward:g})"
+BY_CHANCE = -1
+"""In a table: no state to start in, since reading the label of the start would be random."""
 
 
 class MachineStep(NamedTuple):
@@ -79,23 +57,31 @@ class MachineRun(NamedTuple):
 
 
 class MachineTable(NamedTuple):
-    """A machine over numbered labels: what planners and learners read."""
+    """A machine over numbered labels: what planners and learners read.
 
-    next_state: NDArray[np.int32]  # [q, label]
-    reward: NDArray[np.float64]  # [q, label]
+    Outcome j of reading a label in q leads to `next_state`, with probability `prob`, and pays
+    `reward`. An event with fewer outcomes than others is padded at the end: probability 0, reward
+    0, stay in q. A certain machine has one outcome everywhere, of probability exactly 1.
+    """
+
+    next_state: NDArray[np.int32]  # [q, label, j]
+    prob: NDArray[np.float64]  # [q, label, j]
+    reward: NDArray[np.float64]  # [q, label, j]
     terminal: NDArray[np.bool_]  # [q]
     success: NDArray[np.bool_]  # [q]
-    initial: NDArray[np.int32]  # [label]: the state after a reset into a world state so labelled
+    initial: NDArray[np.int32]  # [label]: the state after a reset into a world state so labelled,
+    # or BY_CHANCE
 
 
 class RewardMachine:
     """A task: what is rewarded, as a finite automaton over labels.
 
     Terminal states, `success` and `failure`, end the episode. Where two edges of a state hold for
-    a label the first wins; `strict` refuses such a machine. Where none holds the machine stays, or
-    with `undefined="fail"` ends in the failure state "failed". At reset the machine reads the label
-    of the start state, without pay, unless `consume_initial` is False. `states` fixes the states
-    and their order; without it they are those that the edges name.
+    a label the first wins; `strict` refuses such a machine. (Edges with the same guard and
+    probabilities below 1 are alternatives: they do not compete.) Where none holds the machine
+    stays, or with `undefined="fail"` ends in the failure state "failed". At reset the machine reads
+    the label of the start state, without pay, unless `consume_initial` is False. `states` fixes the
+    states and their order; without it they are those that the edges name.
 
     >>> task = RewardMachine(
     ...     [Edge("start", "coffee", "has_coffee"), Edge("has_coffee", "office", "done", reward=1)],
@@ -130,7 +116,7 @@ class RewardMachine:
         self.edges = tuple(edges)
         for edge in self.edges:
             if not isinstance(edge, Edge):
-                raise TaskError(f"{name}: {edge!r} is not an Edge(source, guard, target, reward)")
+                raise TaskError(f"{name}: {edge!r} is not an Edge(source, guard, target, ...)")
         self.initial = initial
         self.success = _names("success", success)
         self.undefined = undefined
@@ -147,6 +133,9 @@ class RewardMachine:
         self._check(declared, found + ends)
         for edge in self.edges:
             self._edges_of[edge.source].append(edge)
+        self._events_of = self._find_events()
+        events = [event for group in self._events_of.values() for event in group]
+        self._width = max((len(event.outcomes) for event in events), default=1)
         if strict:
             self._check_overlaps()
 
@@ -159,6 +148,11 @@ class RewardMachine:
     def terminal(self) -> frozenset[str]:
         """The states that end an episode."""
         return self.success | self.failure
+
+    @property
+    def is_random(self) -> bool:
+        """Whether some event has more than one outcome."""
+        return self._width > 1
 
     def reachable(self) -> frozenset[str]:
         """The states that some sequence of labels leads to, if every edge can be taken."""
@@ -175,26 +169,61 @@ class RewardMachine:
         self._check_state(state)
         return self._index[state]
 
-    def step(self, state: str, label: Iterable[str]) -> MachineStep:
-        """Read one label in `state`. Terminal states stay where they are and pay nothing."""
+    def outcomes(self, state: str, label: Iterable[str]) -> tuple[Outcome, ...]:
+        """What reading one label in `state` can do; the probabilities add up to 1, none is 0.
+
+        Terminal states stay where they are and pay nothing.
+        """
         self._check_state(state)
         read = as_label(label)
-        for edge in self._edges_of[state]:
-            if edge.guard.holds(read):
-                return MachineStep(edge.target, edge.reward)
+        for event in self._events_of[state]:
+            if event.guard.holds(read):
+                return event.outcomes
         if self.undefined == "fail" and state not in self.terminal:
-            return MachineStep(FELL_OFF, 0.0)
-        return MachineStep(state, 0.0)
+            return (Outcome(1.0, FELL_OFF, 0.0),)
+        return (Outcome(1.0, state, 0.0),)
+
+    def step(
+        self, state: str, label: Iterable[str], rng: np.random.Generator | None = None
+    ) -> MachineStep:
+        """Read one label in `state`. Terminal states stay where they are and pay nothing.
+
+        Where there are several outcomes one is drawn with `rng`, which is needed then and only
+        then: a certain event leaves it alone.
+        """
+        read = as_label(label)
+        outcomes = self.outcomes(state, read)
+        chosen = outcomes[0]
+        if len(outcomes) > 1:
+            if rng is None:
+                raise TaskError(
+                    f"{self.name}: what {_braced(read)} does in {state!r} is random; "
+                    "give a generator to draw from, such as rng=np.random.default_rng(7)"
+                )
+            chosen = outcomes[draw((o.probability for o in outcomes), rng.random())]
+        return MachineStep(chosen.state, chosen.reward)
 
     def reset(self, label: Iterable[str]) -> str:
         """The state at the start of an episode in a world state with this label."""
-        return self.step(self.initial, label).state if self.consume_initial else self.initial
+        read = as_label(label)
+        state = self._first_state(read)
+        if state is None:
+            raise TaskError(
+                f"{self.name}: the start reads {_braced(read)}, and what that does in "
+                f"{self.initial!r} is random; set consume_initial = false, or change the labels"
+            )
+        return state
 
-    def run(self, trace: Iterable[Iterable[str]]) -> MachineRun:
-        """Read a whole sequence of labels from the initial state, and pay for each."""
+    def run(
+        self, trace: Iterable[Iterable[str]], rng: np.random.Generator | None = None
+    ) -> MachineRun:
+        """Read a whole sequence of labels from the initial state, and pay for each.
+
+        `rng` is what a random machine draws from, as in `step`.
+        """
         states, rewards = [self.initial], []
         for label in trace:
-            state, reward = self.step(states[-1], label)
+            state, reward = self.step(states[-1], label, rng)
             states.append(state)
             rewards.append(reward)
         last = states[-1]
@@ -209,24 +238,38 @@ class RewardMachine:
 
     def table(self, labels: Sequence[Label]) -> MachineTable:
         """The machine over these labels, numbered in this order."""
-        steps = [[self.step(state, label) for label in labels] for state in self.states]
-        shape = (len(self.states), len(labels))
+        shape = (len(self.states), len(labels), self._width)
+        next_state = np.empty(shape, dtype=np.int32)
+        next_state[:] = np.arange(len(self.states))[:, None, None]
+        prob, reward = np.zeros(shape), np.zeros(shape)
+        for q, state in enumerate(self.states):
+            for number, label in enumerate(labels):
+                for j, outcome in enumerate(self.outcomes(state, label)):
+                    next_state[q, number, j] = self._index[outcome.state]
+                    prob[q, number, j] = outcome.probability
+                    reward[q, number, j] = outcome.reward
+        first = [self._first_state(label) for label in labels]
         return MachineTable(
-            next_state=np.array(
-                [[self._index[step.state] for step in row] for row in steps], dtype=np.int32
-            ).reshape(shape),
-            reward=np.array(
-                [[step.reward for step in row] for row in steps], dtype=np.float64
-            ).reshape(shape),
+            next_state=next_state,
+            prob=prob,
+            reward=reward,
             terminal=np.array([state in self.terminal for state in self.states]),
             success=np.array([state in self.success for state in self.states]),
-            initial=np.array([self._index[self.reset(label)] for label in labels], dtype=np.int32),
+            initial=np.array(
+                [BY_CHANCE if state is None else self._index[state] for state in first],
+                dtype=np.int32,
+            ),
         )
 
     def __str__(self) -> str:
         """A table of the machine for people to read."""
-        rows = [("from", "when", "to", "reward")]
-        rows += [(e.source, str(e.guard), e.target, f"{e.reward:g}") for e in self.edges]
+        rows: list[tuple[str, ...]] = [("from", "when", "to", "reward", "probability")]
+        rows += [
+            (e.source, str(e.guard), e.target, f"{e.reward:g}", f"{e.probability:g}")
+            for e in self.edges
+        ]
+        if all(edge.probability == 1.0 for edge in self.edges):
+            rows = [row[:-1] for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         lines.insert(1, "  ".join("-" * width for width in widths))
@@ -282,16 +325,31 @@ class RewardMachine:
         if self.initial in self.terminal:
             raise TaskError(f"{self.name}: the initial state {self.initial!r} is terminal")
 
+    def _find_events(self) -> dict[str, list[Event]]:
+        try:
+            return {state: events_of(edges) for state, edges in self._edges_of.items()}
+        except TaskError as error:
+            raise TaskError(f"{self.name}: {error}") from error
+
+    def _first_state(self, label: Label) -> str | None:
+        """Where an episode starts in a world state with this label; None where that is random."""
+        if not self.consume_initial:
+            return self.initial
+        outcomes = self.outcomes(self.initial, label)
+        return outcomes[0].state if len(outcomes) == 1 else None
+
     def _check_overlaps(self) -> None:
         for edges in self._edges_of.values():
             for later, edge in enumerate(edges, start=1):
                 for rival in edges[later:]:
+                    if edge.guard == rival.guard and edge.probability < 1.0:
+                        continue  # alternatives of one event
                     label = edge.guard.overlap(rival.guard)
                     if label is not None:
                         raise TaskError(
                             f"{self.name}: strict, but two edges of {edge.source!r} overlap\n"
                             f"  {edge!r}\n  {rival!r}\n"
-                            f"  both hold where exactly {{{', '.join(sorted(label))}}} is true;\n"
+                            f"  both hold where exactly {_braced(label)} is true;\n"
                             f"  make one guard exclude the other, or drop strict: the first wins"
                         )
 
@@ -302,11 +360,8 @@ class RewardMachine:
             )
 
 
-def _number(reward: float) -> float:
-    try:
-        return float(reward)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
+def _braced(label: Label) -> str:
+    return f"{{{', '.join(sorted(label))}}}"
 
 
 def _names(what: str, names: Iterable[str]) -> frozenset[str]:

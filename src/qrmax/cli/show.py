@@ -81,7 +81,13 @@ def show_task(name: str, as_json: bool) -> None:
             "strict": task.strict,
             "consume_initial": task.consume_initial,
             "edges": [
-                {"from": e.source, "when": str(e.guard), "to": e.target, "reward": e.reward}
+                {
+                    "from": e.source,
+                    "when": str(e.guard),
+                    "to": e.target,
+                    "reward": e.reward,
+                    "probability": e.probability,
+                }
                 for e in task.edges
             ],
         }

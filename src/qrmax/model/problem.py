@@ -2,8 +2,11 @@
 
 After a step from `s` to `s'` the machine reads the label of `s'`:
 
-    P(s', q' | s, q, a) = P(s' | s, a)  [q' = eta(q, s')]
-    R(s, q, a, s', q')  = R_E(s, a, s') + R_Q(q, s')
+    P(s', j | s, q, a) = P(s' | s, a) P(j | q, s')
+    R(s, q, a, s', j)  = R_E(s, a, s') + R_Q(q, s', j)
+
+where outcome j of the machine leads to its state eta(q, s', j); a machine that is not random has
+one outcome.
 
 An episode ends where the world ends it (`mdp.terminal`) or the task does (a terminal machine
 state).
@@ -27,7 +30,7 @@ from qrmax.model.mdp import TabularMDP
 class Problem:
     """A decision process, what is true in each of its states, and what is wanted.
 
-    >>> from qrmax.automata.reward_machine import Edge
+    >>> from qrmax.automata.edges import Edge
     >>> mdp = TabularMDP(succ=[[[1]], [[1]]], prob=[[[1.0]], [[1.0]]], start=0)
     >>> task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
     >>> Problem(mdp, task, labels=[set(), {"goal"}], label=[0, 1])
@@ -62,6 +65,7 @@ class Problem:
         self.max_episode_steps = max_episode_steps
         self.name = name
         self.world = world
+        self._check_start()
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
         self._warn_of_what_can_never_be()
@@ -97,21 +101,26 @@ class Problem:
         n_q = self.n_task_states
         mdp, table = self.mdp, self.table
         succ_label = self.label[mdp.succ]  # [s, a, k]
-        next_q = np.moveaxis(table.next_state[:, succ_label], 0, 1)  # [s, q, a, k]
-        task_reward = np.moveaxis(table.reward[:, succ_label], 0, 1)
-        shape = (self.n_states * n_q, *mdp.succ.shape[1:])
-        succ = mdp.succ[:, None].astype(np.int64) * n_q + next_q
-        prob = np.broadcast_to(mdp.prob[:, None], next_q.shape)
+        next_q, task_prob, task_reward = (
+            np.moveaxis(part[:, succ_label], 0, 1) for part in table[:3]
+        )  # [s, q, a, k, j]
+        succ, prob, reward = (
+            part[:, None, :, :, None] for part in (mdp.succ, mdp.prob, mdp.reward)
+        )
+        shape = (self.n_states * n_q, self.n_actions, -1)
         return TabularMDP(
-            succ.reshape(shape),
-            prob.reshape(shape),
-            (mdp.reward[:, None] + task_reward).reshape(shape),
+            (succ.astype(np.int64) * n_q + next_q).reshape(shape),
+            (prob * task_prob).reshape(shape),
+            (reward + task_reward).reshape(shape),
             terminal=self.done().reshape(-1),
             start=self.start().reshape(-1),
         )
 
     def nominal(self) -> Problem:
-        """The same problem where the most likely outcome of each action always happens."""
+        """The same problem where the most likely outcome of each action always happens.
+
+        Only the world is made certain: a random machine stays as it is.
+        """
         nominal = copy.copy(self)
         nominal.mdp = self.mdp.nominal()
         nominal.name = f"{self.name} (nominal)"
@@ -122,6 +131,11 @@ class Problem:
             f"Problem({self.name!r}: {self.n_states} states x {self.n_task_states} task states, "
             f"{self.n_actions} actions)"
         )
+
+    def _check_start(self) -> None:
+        """The machine has read the start before anything can be drawn: that must be certain."""
+        for number in np.unique(self.label[self.mdp.start > 0]):
+            self.machine.reset(self.labels[number])  # a TaskError where it is not
 
     def _warn_of_what_can_never_be(self) -> None:
         """Misspelt names are legal, but surely not meant."""

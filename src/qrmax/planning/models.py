@@ -50,9 +50,9 @@ def _build(problem: Problem) -> Model:
         env=EnvModel(mdp.succ, mdp.prob, mdp.expected_reward(), head, link),
         task=TaskModel(
             label=problem.label.copy(),  # writable as all task arrays are: one compilation serves
-            next_state=table.next_state[:, :, None],
-            prob=np.ones((*table.next_state.shape, 1)),
-            reward=table.reward,
+            next_state=table.next_state,
+            prob=table.prob,
+            reward=(table.prob * table.reward).sum(axis=2),
         ),
         done=np.ascontiguousarray(problem.done().T),
         layers=machine_layers(table.next_state, table.terminal),

@@ -19,7 +19,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qrmax.automata.reward_machine import Edge, RewardMachine
+from qrmax.automata.edges import Edge
+from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, check_count, check_range
 from qrmax.model.mdp import TabularMDP
 from qrmax.model.problem import Problem, check_problem
@@ -101,8 +102,8 @@ def _without_limit(
     value = solve_model(model, gamma, policy=policy).value
     no_reward = model.env._replace(reward=np.zeros_like(model.env.reward))
     succeeds = problem.table.success
-    arrival = np.where(succeeds[problem.table.next_state], 1.0, 0.0)  # [q, label]
-    counting = model._replace(env=no_reward, task=model.task._replace(reward=arrival))
+    arrival = model.task.prob * succeeds[model.task.next_state]  # [q, label, j]
+    counting = model._replace(env=no_reward, task=model.task._replace(reward=arrival.sum(axis=2)))
     chance = solve_model(counting, 1.0, policy=policy).value
     onward = kernels.gains(counting.task, chance, 1.0)  # [q, s]: success after arriving in s
     timing = model._replace(env=no_reward, task=_paying(model, onward))

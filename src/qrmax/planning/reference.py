@@ -16,11 +16,11 @@ from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
 
 
 def gains(problem: Problem, value: FloatArray, gamma: float) -> FloatArray:
-    """G(q, s') = R_Q(q, s') + gamma V(s', q') as `[s', q]`."""
-    next_q = problem.table.next_state[:, problem.label].T  # [s', q]
-    reward = problem.table.reward[:, problem.label].T
+    """G(q, s') = sum_j P(j | q, s') (R_Q(q, s', j) + gamma V(s', q_j)) as `[s', q]`."""
+    next_q, prob, reward = (part[:, problem.label] for part in problem.table[:3])  # [q, s', j]
     live = np.where(problem.done(), 0.0, value)
-    return reward + gamma * np.take_along_axis(live, next_q, axis=1)
+    future = live[np.arange(problem.n_states)[:, None], next_q]
+    return np.asarray(np.einsum("qsj,qsj->sq", prob, reward + gamma * future))
 
 
 def action_values(problem: Problem, value: FloatArray, gamma: float) -> FloatArray:

@@ -26,17 +26,18 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
-from numpy.typing import NDArray
 
 from qrmax.automata.guards import Label, as_label
 from qrmax.automata.reward_machine import RewardMachine
+from qrmax.draw import draw
 from qrmax.errors import ParameterError
 from qrmax.model.problem import Problem, check_problem
 from qrmax.worlds.catalog import problem_names
 from qrmax.worlds.grid import ACTIONS, GridMap, load_map
 from qrmax.worlds.numbering import Numbering
 from qrmax.worlds.office import OfficeOptions, office_problem, office_task
-from qrmax.worlds.picture import draw, write
+from qrmax.worlds.picture import draw as draw_picture
+from qrmax.worlds.picture import write
 
 Observation = dict[str, np.int64]
 Info = dict[str, Any]
@@ -79,6 +80,7 @@ class ProblemEnv(gymnasium.Env[Observation, np.int64]):
         }
         self.observation_space = spaces.Dict(parts)  # type: ignore[assignment]
         self.action_space = spaces.Discrete(problem.n_actions)
+        self._starts = np.flatnonzero(problem.mdp.start)  # a draw from all states would be slow
         self.state = int(problem.mdp.start.argmax())
         self.task = int(problem.table.initial[problem.label[self.state]])
 
@@ -88,7 +90,8 @@ class ProblemEnv(gymnasium.Env[Observation, np.int64]):
         """Start an episode; the machine reads the start state where the task says so."""
         super().reset(seed=seed, options=options)
         self._steps = 0
-        self.state = self._draw(self.problem.mdp.start)
+        chances = self.problem.mdp.start[self._starts]
+        self.state = int(self._starts[draw(chances, self.np_random.random())])
         self.task = int(self.problem.table.initial[self.problem.label[self.state]])
         return self._observation(), self._info(0.0, 0.0)
 
@@ -101,12 +104,15 @@ class ProblemEnv(gymnasium.Env[Observation, np.int64]):
             )
         if self._done():
             return self._observation(), 0.0, True, False, self._info(0.0, 0.0)
-        k = self._draw(mdp.prob[self.state, action])
+        k = draw(mdp.prob[self.state, action], self.np_random.random())
         r_env = float(mdp.reward[self.state, action, k])
         self.state = int(mdp.succ[self.state, action, k])
         label = self.problem.label[self.state]
-        r_task = float(table.reward[self.task, label])
-        self.task = int(table.next_state[self.task, label])
+        chances = table.prob[self.task, label]
+        certain = np.count_nonzero(chances) == 1
+        j = 0 if certain else draw(chances, self.np_random.random())
+        r_task = float(table.reward[self.task, label, j])
+        self.task = int(table.next_state[self.task, label, j])
         self._steps += 1
         info = self._info(r_env, r_task)
         return self._observation(), r_env + r_task, self._done(), self._is_cut_off(), info
@@ -114,13 +120,6 @@ class ProblemEnv(gymnasium.Env[Observation, np.int64]):
     def _is_cut_off(self) -> bool:
         limit = self.problem.max_episode_steps
         return self.spec is None and limit is not None and self._steps >= limit
-
-    def _draw(self, distribution: NDArray[np.float64]) -> int:
-        """An index with its probability; rounding never lands on one that is impossible."""
-        possible = np.flatnonzero(distribution)
-        reached = np.cumsum(distribution[possible])
-        at = int(np.searchsorted(reached, self.np_random.random() * reached[-1], side="right"))
-        return int(possible[min(at, len(possible) - 1)])
 
     def _done(self) -> bool:
         ended = self.problem.mdp.terminal[self.state] or self.problem.table.terminal[self.task]
@@ -183,7 +182,7 @@ class OfficeEnv(ProblemEnv):
             state = self.problem.machine.states[self.task]
             return f"{write(self.grid, self.state)}\ntask state: {state}{move}\n"
         if self.render_mode == "rgb_array":
-            return draw(self.grid, self.state)
+            return draw_picture(self.grid, self.state)
         gymnasium.logger.warn("render() without a render_mode shows nothing; give one to make()")
         return None
 
@@ -213,8 +212,9 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     The observation is that of the environment, under "state", and the number of the task's state,
     under "task". The reward is what the environment pays and what the task pays; `info` keeps what
     it had, and has `r_env`, `r_task`, `label` and `success` added. An episode ends where either
-    ends it; truncation is the environment's own. `numbering` numbers finite observations, for
-    tables.
+    ends it; truncation is the environment's own. A random machine draws from the environment's
+    `np_random`, so that `reset(seed=...)` settles both. `numbering` numbers finite observations,
+    for tables.
     """
 
     def __init__(
@@ -271,7 +271,8 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         else:
             assert self._transition_labels is not None  # the constructor saw to it
             label = as_label(self._transition_labels(before, action, self._observation, info))
-        self._task, r_task = self.machine.step(self._task, label)
+        rng = self.np_random if self.machine.is_random else None
+        self._task, r_task = self.machine.step(self._task, label, rng)
         r_env = float(reward)
         ended = terminated or self._task in self.machine.terminal
         return (
