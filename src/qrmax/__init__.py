@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from qrmax.planning.policy_evaluation import evaluate as evaluate
     from qrmax.planning.value_iteration import Solution as Solution
     from qrmax.planning.value_iteration import solve as solve
+    from qrmax.training.checkpoint import load as load
+    from qrmax.training.run import Run as Run
+    from qrmax.training.run import train as train
     from qrmax.worlds.catalog import make as make
     from qrmax.worlds.grid import GridMap as GridMap
     from qrmax.worlds.grid import load_map as load_map
@@ -51,15 +54,18 @@ _HOME = {
     "QRMaxError": "errors",
     "QRMaxWarning": "errors",
     "RewardMachine": "automata.reward_machine",
+    "Run": "training.run",
     "Solution": "planning.value_iteration",
     "TabularMDP": "model.mdp",
     "TaskWrapper": "worlds.gymnasium",
     "evaluate": "planning.policy_evaluation",
+    "load": "training.checkpoint",
     "load_map": "worlds.grid",
     "load_task": "automata.files",
     "make": "worlds.catalog",
     "save_task": "automata.files",
     "solve": "planning.value_iteration",
+    "train": "training.run",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -8,6 +8,7 @@
     ├── TaskError         (ValueError)    a reward machine that makes no sense, or its file
     ├── MapError          (ValueError)    a map file that makes no sense
     ├── ModelError        (ValueError)    arrays that are no decision process
+    ├── CheckpointError   (ValueError)    a file that holds no run, or not all of it
     └── ConvergenceError  (RuntimeError)  an iteration that did not settle
 
     QRMaxWarning          (UserWarning)   legal, but almost surely not what was meant
@@ -68,6 +69,10 @@ class MapError(QRMaxError, ValueError):
 
 class ModelError(QRMaxError, ValueError):
     """Arrays that do not form a decision process."""
+
+
+class CheckpointError(QRMaxError, ValueError):
+    """A file that holds no run, or not all of it."""
 
 
 class ConvergenceError(QRMaxError, RuntimeError):

@@ -22,8 +22,6 @@ def planner_for(problem: Problem, gamma: float) -> IncrementalPlanner:
         problem.n_actions,
         gamma=gamma,
         optimistic=OPTIMISTIC,
-        successors=problem.mdp.succ.shape[2],
-        outcomes=problem.table.prob.shape[2],
         tolerance=1e-14,
         signed=True,
     )
@@ -77,7 +75,7 @@ def test_what_is_not_known_stays_optimistic() -> None:
 
 
 def test_a_machine_that_moves_at_random_is_averaged() -> None:
-    planner = IncrementalPlanner(1, 3, 1, gamma=0.5, optimistic=2.0, outcomes=2)
+    planner = IncrementalPlanner(1, 3, 1, gamma=0.5, optimistic=2.0)
     planner.learn_env(0, 0, succ=[0], prob=[1.0], reward=0.0)
     planner.finish(0, 1)
     planner.finish(0, 2)
@@ -103,7 +101,7 @@ def test_a_small_change_costs_a_small_fraction_of_a_full_solve() -> None:
 
 
 def test_what_the_machine_does_can_be_said_anew() -> None:
-    planner = IncrementalPlanner(1, 2, 1, gamma=0.5, optimistic=9.0, outcomes=2)
+    planner = IncrementalPlanner(1, 2, 1, gamma=0.5, optimistic=9.0)
     planner.learn_env(0, 0, succ=[0], prob=[1.0], reward=0.0)
     planner.finish(0, 1)
     planner.learn_task(0, 0, next_state=[1, 0], prob=[0.5, 0.5], reward=1.0)

@@ -102,7 +102,7 @@ def plan(
     if agent not in AGENTS:
         raise UnknownNameError("agent", agent, AGENTS)
     problem = make_problem(**options)
-    least, most = _rewards(problem)
+    least, most = problem.reward_range()
     goal = Goal(epsilon=epsilon, delta=delta, gamma=gamma, r_max=most if r_max is None else r_max)
     if least < 0.0 or most > goal.r_max:
         warn(
@@ -148,13 +148,6 @@ def _look_ahead(problem: Any, goal: Goal, episode: int) -> _Outlook:
         episode=episode,
         methods=comparison(sizes, horizon=episode, successors=successors),
     )
-
-
-def _rewards(problem: Any) -> tuple[float, float]:
-    """The least and the most that a step can pay."""
-    env = problem.mdp.reward[problem.mdp.prob > 0.0]  # the others are padding
-    task = problem.table.reward
-    return float(env.min() + task.min()), float(env.max() + task.max())
 
 
 def _print_as_json(agent: str, outlook: _Outlook) -> None:

@@ -96,6 +96,12 @@ class Problem:
         pairs[states, self.table.initial[self.label[states]]] = self.mdp.start[states]
         return pairs
 
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the most that a step can pay, world and task together."""
+        env = self.mdp.reward[self.mdp.prob > 0.0]  # the others are padding
+        task = self.table.reward
+        return float(env.min() + task.min()), float(env.max() + task.max())
+
     def product(self) -> TabularMDP:
         """The process over pairs that joint-space learners see: pair (s, q) is state s |Q| + q."""
         n_q = self.n_task_states

@@ -60,6 +60,15 @@ class Worklist(NamedTuple):
     waiting: BoolArray  # [q, s]
 
 
+class Order(NamedTuple):
+    """The machine states in the order of solving, and which can lead to which."""
+
+    states: IntArray  # layer by layer, last first
+    ends: IntArray  # where each layer ends in `states`
+    feeders: IntArray  # the machine states that can lead to 0, then those that can to 1, ...
+    feeder_ends: IntArray  # [q]: where the feeders of q end
+
+
 class Tables(NamedTuple):
     """What is being computed, and where there is nothing to compute."""
 

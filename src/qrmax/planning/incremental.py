@@ -6,20 +6,29 @@ enters one known part; `replan` works off what follows from it, machine layer by
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from qrmax.errors import ModelError, check_range
 from qrmax.planning import kernels
-from qrmax.planning.arrays import FloatArray, IntArray, Rules, Tables, TaskModel, Worklist
+from qrmax.planning.arrays import (
+    EnvModel,
+    FloatArray,
+    IntArray,
+    Order,
+    Rules,
+    Tables,
+    TaskModel,
+    Worklist,
+)
 from qrmax.planning.models import machine_layers, unlinked_env
 
 
 class IncrementalPlanner:
     """Optimistic values of a factored model that becomes known piece by piece.
-
-    `successors` and `outcomes` are the most successors of an action and the most next machine
-    states on one arrival.
 
     >>> planner = IncrementalPlanner(2, 2, 1, gamma=0.5, optimistic=2.0)
     >>> planner.learn_env(0, 0, succ=[1], prob=[1.0], reward=0.0)
@@ -39,20 +48,17 @@ class IncrementalPlanner:
         *,
         gamma: float,
         optimistic: float,
-        successors: int = 1,
-        outcomes: int = 1,
         tolerance: float = 1e-10,
         signed: bool = False,
     ) -> None:
         check_range("gamma", gamma, above=0.0, below=1.0)
         self.rules = Rules(gamma, tolerance, float(optimistic), signed)
         pairs = (n_task_states, n_states)
-        arrivals = (*pairs, outcomes)
-        self.env = unlinked_env(n_states, n_actions, successors)
+        self.env = unlinked_env(n_states, n_actions, 1)
         self.task = TaskModel(
             label=np.arange(n_states, dtype=np.int32),  # the machine is learned state by state
-            next_state=np.zeros(arrivals, dtype=np.int32),
-            prob=np.zeros(arrivals),
+            next_state=np.zeros((*pairs, 1), dtype=np.int32),
+            prob=np.zeros((*pairs, 1)),
             reward=np.full(pairs, np.inf),
         )
         self.tables = Tables(
@@ -66,8 +72,21 @@ class IncrementalPlanner:
             length=np.zeros(n_task_states, dtype=np.int32),
             waiting=np.zeros(pairs, dtype=bool),
         )
-        self._moves = np.eye(n_task_states, dtype=bool)  # [q, q']: seen machine moves
-        self._layers = self._find_layers()
+        self.moves = np.eye(n_task_states, dtype=bool)  # [q, q']: seen machine moves
+        self._find_order()
+
+    @classmethod
+    def without_task(
+        cls, n_states: int, n_actions: int, *, gamma: float, optimistic: float, tolerance: float
+    ) -> IncrementalPlanner:
+        """A planner for a plain process: its machine has one state and pays nothing."""
+        planner = cls(
+            n_states, 1, n_actions, gamma=gamma, optimistic=optimistic, tolerance=tolerance
+        )
+        planner.task.prob[:] = 1.0
+        planner.task.reward[:] = 0.0
+        planner.tables.gain[:] = gamma * planner.tables.value
+        return planner
 
     @property
     def value(self) -> FloatArray:
@@ -80,11 +99,32 @@ class IncrementalPlanner:
         table = kernels.action_values(self.env, self.tables, self.rules.optimistic)
         return np.moveaxis(table, 0, 1)
 
-    def learn_env(self, s: int, a: int, succ: ArrayLike, prob: ArrayLike, reward: float) -> None:
+    def q_at(self, s: int, q: int) -> FloatArray:
+        """The optimistic value of every action in (s, q)."""
+        values: FloatArray = kernels.action_values_at(
+            self.env, self.tables, self.rules.optimistic, q, s
+        )
+        return values
+
+    def greedy(self) -> IntArray:
+        """The best action of each pair, `[s, q]`: the first of equals."""
+        policy: IntArray = kernels.greedy(self.env, self.tables, self.rules.optimistic)
+        return policy.T
+
+    def learn_env(
+        self,
+        s: int,
+        a: int,
+        succ: Sequence[int] | IntArray,
+        prob: Sequence[float] | FloatArray,
+        reward: float,
+    ) -> None:
         """Enter the outcomes of action a in state s and its mean reward."""
         if np.isfinite(self.env.reward[s, a]):  # its successors are linked, and links stay
             raise ModelError(f"action {a} of state {s} is known already")
-        count = len(np.atleast_1d(succ))
+        count = len(succ)
+        if count > self.env.succ.shape[2]:
+            self._widen_env(count)
         self.env.succ[s, a, :count] = succ
         self.env.prob[s, a, :count] = prob
         self.env.reward[s, a] = reward
@@ -92,36 +132,120 @@ class IncrementalPlanner:
         kernels.env_changed(self._work, s)
 
     def learn_task(
-        self, q: int, s: int, next_state: ArrayLike, prob: ArrayLike, reward: float
+        self,
+        q: int,
+        s: int,
+        next_state: Sequence[int] | IntArray,
+        prob: Sequence[float] | FloatArray,
+        reward: float,
     ) -> None:
         """Enter what the machine does in q on arriving in world state s, and its mean reward."""
-        count = len(np.atleast_1d(next_state))
+        count = len(next_state)
+        if count > self.task.prob.shape[2]:
+            self._widen_task(count)
         self.task.next_state[q, s, :count] = next_state
         self.task.prob[q, s] = 0.0  # what was said of it before no longer holds
         self.task.prob[q, s, :count] = prob
         self.task.reward[q, s] = reward
-        targets = np.atleast_1d(np.asarray(next_state))
-        if not self._moves[q, targets].all():
-            self._moves[q, targets] = True
-            self._layers = self._find_layers()
+        for target in next_state:
+            if not self.moves[q, target]:
+                self.moves[q, target] = True
+                self._find_order()
         kernels.task_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
 
     def finish(self, s: int, q: int) -> None:
         """Enter that the episode ends in (s, q): nothing more is to be had there."""
+        if self.tables.done[q, s]:
+            return
         self.tables.done[q, s] = True
         self.tables.value[q, s] = 0.0
         kernels.value_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
 
     def replan(self) -> int:
         """Bring all values up to date; returns how many backups it took."""
-        return sum(
-            kernels.settle(self.env, self.task, self.tables, self._work, layer, self.rules)
-            for layer in self._layers
+        backups: int = kernels.settle(
+            self.env, self.task, self.tables, self._work, self._order, self.rules
+        )
+        return backups
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Everything the planner knows, as named arrays (not copies)."""
+        return {
+            **{f"env.{name}": array for name, array in self.env._asdict().items()},
+            **{f"task.{name}": array for name, array in self.task._asdict().items()},
+            **{f"tables.{name}": array for name, array in self.tables._asdict().items()},
+            **{f"work.{name}": array for name, array in self._work._asdict().items()},
+            "moves": self.moves,
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a snapshot."""
+        n_q, n_states = self.tables.value.shape
+        edges = arrays["env.succ"].size
+        _check_numbers(
+            arrays,
+            {
+                "env.succ": (0, n_states),
+                "env.head": (kernels.NO_EDGE, edges),
+                "env.link": (kernels.NOT_LINKED, edges),
+                "task.label": (0, n_states),
+                "task.next_state": (0, n_q),
+                "work.ring": (0, n_states),
+                "work.first": (0, n_states),
+                "work.length": (0, n_states + 1),
+            },
+        )
+        self.env = EnvModel(*(arrays[f"env.{name}"].copy() for name in EnvModel._fields))
+        self.task = TaskModel(*(arrays[f"task.{name}"].copy() for name in TaskModel._fields))
+        self.tables = Tables(*(arrays[f"tables.{name}"].copy() for name in Tables._fields))
+        self._work = Worklist(*(arrays[f"work.{name}"].copy() for name in Worklist._fields))
+        self.moves = arrays["moves"].copy()
+        self._find_order()
+
+    def _find_order(self) -> None:
+        """The order of solving, as far as the machine's moves have been seen."""
+        n_q = len(self.moves)
+        states = np.arange(n_q, dtype=np.int32)
+        moves = np.where(self.moves, states[None, :], states[:, None]).astype(np.int32)
+        layers = machine_layers(moves, np.zeros(n_q, dtype=bool))
+        to, feeders = np.nonzero(self.moves.T)
+        self._order = Order(
+            states=np.concatenate(layers),
+            ends=np.cumsum([len(layer) for layer in layers], dtype=np.int32),
+            feeders=feeders.astype(np.int32),
+            feeder_ends=np.cumsum(np.bincount(to, minlength=n_q), dtype=np.int32),
         )
 
-    def _find_layers(self) -> tuple[IntArray, ...]:
-        """The machine's layers as far as its moves have been seen."""
-        n_q = len(self._moves)
-        states = np.arange(n_q, dtype=np.int32)
-        moves = np.where(self._moves, states[None, :], states[:, None]).astype(np.int32)
-        return machine_layers(moves, np.zeros(n_q, dtype=bool))
+    def _widen_env(self, needed: int) -> None:
+        """Make room for actions with more successors; doubling, so that it happens seldom."""
+        old = self.env
+        width = max(needed, 2 * old.succ.shape[2])
+        succ, prob = _padded(old.succ, width), _padded(old.prob, width)
+        head, link = kernels.link_predecessors(succ, prob)  # edges are numbered by the width
+        self.env = old._replace(succ=succ, prob=prob, head=head, link=link)
+
+    def _widen_task(self, needed: int) -> None:
+        """Make room for machine events with more outcomes."""
+        width = max(needed, 2 * self.task.prob.shape[2])
+        self.task = self.task._replace(
+            next_state=_padded(self.task.next_state, width), prob=_padded(self.task.prob, width)
+        )
+
+
+def _padded(array: NDArray[Any], width: int) -> NDArray[Any]:
+    """The array with its last axis filled up with zeros."""
+    wider = np.zeros((*array.shape[:-1], width), dtype=array.dtype)
+    wider[..., : array.shape[-1]] = array
+    return wider
+
+
+def _check_numbers(
+    arrays: Mapping[str, NDArray[Any]], allowed: Mapping[str, tuple[int, int]]
+) -> None:
+    """Refuse indices that point nowhere: compiled code does not look."""
+    for name, (low, high) in allowed.items():
+        array = arrays[name]
+        if array.size and not (low <= array.min() and array.max() < high):
+            raise ModelError(f"{name} points outside {low} to {high - 1}")
+    if arrays["env.link"].size != arrays["env.succ"].size:
+        raise ModelError("env.link has another size than env.succ")

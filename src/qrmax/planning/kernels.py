@@ -38,7 +38,7 @@ Each kernel has a twin in `reference.py`. No fastmath, no threads: results are t
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numba import njit
@@ -46,11 +46,14 @@ from numba import njit
 from qrmax.planning.arrays import Block
 
 if TYPE_CHECKING:  # numba does not read annotations
+    from collections.abc import Callable
+
     from qrmax.planning.arrays import (
         BoolArray,
         EnvModel,
         FloatArray,
         IntArray,
+        Order,
         Rules,
         Tables,
         TaskModel,
@@ -68,6 +71,8 @@ _SPENT = 1e-18  # of the mass that has succeeded: what is left cannot change the
 _REACH = 64  # how many distances behind the front its news are still awaited
 _SWEEPS = 64  # the most sweeps in a round
 _PATIENCE = 2  # rounds before the first extrapolation is prepared
+
+_short = cast("Callable[[int], int]", np.int32)  # for quicker divisions
 
 _compiled = njit(cache=True, nogil=True, error_model="numpy")
 # What the inner loops call is inlined and takes plain arrays: passing a NamedTuple, or reading its
@@ -243,6 +248,17 @@ def action_values(env: EnvModel, tables: Tables, optimistic: float) -> FloatArra
                 for a in range(succ.shape[1]):
                     table[q, s, a] = _action_value(succ, prob, reward, gain, optimistic, q, s, a)
     return table
+
+
+@_compiled
+def action_values_at(
+    env: EnvModel, tables: Tables, optimistic: float, q: int, s: int
+) -> FloatArray:
+    """Q(s, q, .), whether or not the episode is done there."""
+    values = np.empty(env.succ.shape[1])
+    for a in range(values.size):
+        values[a] = _action_value(env.succ, env.prob, env.reward, tables.gain, optimistic, q, s, a)
+    return values
 
 
 # --- a full solve, one machine layer at a time
@@ -549,7 +565,10 @@ def _push(
     """Put the pair (s, q) on the worklist, once."""
     if not waiting[q, s]:
         waiting[q, s] = True
-        ring[q, (first[q] + length[q]) % ring.shape[1]] = s
+        place = first[q] + length[q]
+        if place >= ring.shape[1]:
+            place -= ring.shape[1]
+        ring[q, place] = s
         length[q] += 1
 
 
@@ -561,6 +580,25 @@ def env_changed(work: Worklist, s: int) -> None:
         _push(ring, first, length, waiting, q, s)
 
 
+@_inlined
+def _push_sources(
+    head: IntArray,
+    link: IntArray,
+    per_state: int,
+    ring: IntArray,
+    first: IntArray,
+    length: IntArray,
+    waiting: BoolArray,
+    q: int,
+    s: int,
+) -> None:
+    """Put all that leads to s on the worklist of q."""
+    edge = head[s]
+    while edge != NO_EDGE:
+        _push(ring, first, length, waiting, q, edge // per_state)
+        edge = link[edge]
+
+
 @_compiled
 def task_changed(
     env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, gamma: float, q: int, s: int
@@ -569,12 +607,9 @@ def task_changed(
     label, next_state, task_prob, task_reward = task
     value, gain = tables.value, tables.gain
     ring, first, length, waiting = work
+    per_state = _short(env.succ.shape[1] * env.succ.shape[2])
     gain[q, s] = _gain(label, next_state, task_prob, task_reward, value, gamma, q, s)
-    edge = env.head[s]
-    while edge != NO_EDGE:
-        source = edge // (env.succ.shape[1] * env.succ.shape[2])
-        _push(ring, first, length, waiting, q, source)
-        edge = env.link[edge]
+    _push_sources(env.head, env.link, per_state, ring, first, length, waiting, q, s)
 
 
 @_compiled
@@ -589,12 +624,34 @@ def value_changed(
 
 @_compiled
 def settle(
-    env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, layer: IntArray, rules: Rules
+    env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, order: Order, rules: Rules
 ) -> int:
-    """Work off the list within one machine layer; returns the number of backups."""
-    succ, prob, reward = env.succ, env.prob, env.reward
+    """Work off the list, layer by layer; returns the number of backups."""
+    backups, begin = 0, 0
+    for end in order.ends:
+        backups += _settle_layer(env, task, tables, work, order, order.states[begin:end], rules)
+        begin = end
+    return backups
+
+
+@_compiled
+def _settle_layer(
+    env: EnvModel,
+    task: TaskModel,
+    tables: Tables,
+    work: Worklist,
+    order: Order,
+    layer: IntArray,
+    rules: Rules,
+) -> int:
+    succ, prob, reward, head, link = env
+    label, next_state, task_prob, task_reward = task
     value, gain, done = tables
     ring, first, length, waiting = work
+    _, _, feeders, feeder_ends = order
+    gamma, tolerance, optimistic, signed = rules
+    n_states = value.shape[1]
+    per_state = _short(succ.shape[1] * succ.shape[2])
     backups = 0
     busy = True
     while busy:
@@ -602,23 +659,27 @@ def settle(
         for q in layer:
             for _ in range(length[q]):  # those that wait as this round begins
                 s = ring[q, first[q]]
-                first[q] = (first[q] + 1) % ring.shape[1]
+                first[q] = first[q] + 1 if first[q] + 1 < n_states else 0
                 length[q] -= 1
                 waiting[q, s] = False
                 if done[q, s]:
                     continue
                 backups += 1
-                new, action = _best_action(succ, prob, reward, gain, rules.optimistic, q, s)
+                new, action = _best_action(succ, prob, reward, gain, optimistic, q, s)
                 change = abs(new - value[q, s])
-                if change <= rules.tolerance * abs(new) + _NEGLIGIBLE:
+                if change <= tolerance * abs(new) + _NEGLIGIBLE:
                     continue
-                if rules.signed and change <= rules.tolerance * _mass(
-                    succ, prob, reward, gain, q, s, action
-                ):
+                if signed and change <= tolerance * _mass(succ, prob, reward, gain, q, s, action):
                     continue
                 value[q, s] = new
-                value_changed(env, task, tables, work, rules.gamma, q, s)
                 busy = True
+                for i in range(feeder_ends[q - 1] if q > 0 else 0, feeder_ends[q]):
+                    p = feeders[i]
+                    if _leads_to(next_state, task_prob, p, label[s], q):
+                        gain[p, s] = _gain(
+                            label, next_state, task_prob, task_reward, value, gamma, p, s
+                        )
+                        _push_sources(head, link, per_state, ring, first, length, waiting, p, s)
     return backups
 
 

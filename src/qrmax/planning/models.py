@@ -9,7 +9,7 @@ import numpy as np
 
 from qrmax.model.problem import Problem
 from qrmax.planning import kernels
-from qrmax.planning.arrays import BoolArray, EnvModel, IntArray, TaskModel
+from qrmax.planning.arrays import BoolArray, EnvModel, FloatArray, IntArray, TaskModel
 
 
 class Model(NamedTuple):
@@ -19,6 +19,7 @@ class Model(NamedTuple):
     task: TaskModel
     done: BoolArray  # [q, s]
     layers: tuple[IntArray, ...]  # groups of machine states, last first
+    start: FloatArray  # [q, s]
 
 
 _models: WeakKeyDictionary[Problem, Model] = WeakKeyDictionary()
@@ -56,6 +57,7 @@ def _build(problem: Problem) -> Model:
         ),
         done=np.ascontiguousarray(problem.done().T),
         layers=machine_layers(table.next_state, table.terminal),
+        start=np.ascontiguousarray(problem.start().T),
     )
 
 

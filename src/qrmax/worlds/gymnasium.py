@@ -29,9 +29,9 @@ from gymnasium.utils import RecordConstructorArgs
 
 from qrmax.automata.guards import Label, as_label
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.draw import draw
 from qrmax.errors import ParameterError
 from qrmax.model.problem import Problem, check_problem
+from qrmax.model.simulator import Simulator
 from qrmax.worlds.catalog import problem_names
 from qrmax.worlds.grid import ACTIONS, GridMap, load_map
 from qrmax.worlds.numbering import Numbering
@@ -73,57 +73,53 @@ class ProblemEnv(gymnasium.Env[Observation, np.int64]):
     def __init__(self, problem: Problem) -> None:
         check_problem(problem)
         self.problem = problem
-        self._steps = 0
         parts: dict[str, spaces.Space[Any]] = {
             "state": spaces.Discrete(problem.n_states),
             "task": spaces.Discrete(problem.n_task_states),
         }
         self.observation_space = spaces.Dict(parts)  # type: ignore[assignment]
         self.action_space = spaces.Discrete(problem.n_actions)
-        self._starts = np.flatnonzero(problem.mdp.start)  # a draw from all states would be slow
-        self.state = int(problem.mdp.start.argmax())
-        self.task = int(problem.table.initial[problem.label[self.state]])
+        self._simulator = Simulator(problem, self.np_random)
+
+    @property
+    def state(self) -> int:
+        """The number of the world state."""
+        return self._simulator.s
+
+    @state.setter
+    def state(self, number: int) -> None:
+        self._simulator.s = number
+
+    @property
+    def task(self) -> int:
+        """The number of the task's state."""
+        return self._simulator.q
+
+    @task.setter
+    def task(self, number: int) -> None:
+        self._simulator.q = number
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
         """Start an episode; the machine reads the start state where the task says so."""
         super().reset(seed=seed, options=options)
-        self._steps = 0
-        chances = self.problem.mdp.start[self._starts]
-        self.state = int(self._starts[draw(chances, self.np_random.random())])
-        self.task = int(self.problem.table.initial[self.problem.label[self.state]])
+        self._simulator.rng = self.np_random
+        self._simulator.reset()
         return self._observation(), self._info(0.0, 0.0)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
         """Act, then let the task read the label of the state reached."""
-        mdp, table = self.problem.mdp, self.problem.table
         if not self.action_space.contains(action):
             raise ParameterError(
                 f"action is {action!r}; allowed: 0 to {self.problem.n_actions - 1}"
             )
-        if self._done():
+        if self._simulator.world.done[self.state, self.task]:
             return self._observation(), 0.0, True, False, self._info(0.0, 0.0)
-        k = draw(mdp.prob[self.state, action], self.np_random.random())
-        r_env = float(mdp.reward[self.state, action, k])
-        self.state = int(mdp.succ[self.state, action, k])
-        label = self.problem.label[self.state]
-        chances = table.prob[self.task, label]
-        certain = np.count_nonzero(chances) == 1
-        j = 0 if certain else draw(chances, self.np_random.random())
-        r_task = float(table.reward[self.task, label, j])
-        self.task = int(table.next_state[self.task, label, j])
-        self._steps += 1
-        info = self._info(r_env, r_task)
-        return self._observation(), r_env + r_task, self._done(), self._is_cut_off(), info
-
-    def _is_cut_off(self) -> bool:
-        limit = self.problem.max_episode_steps
-        return self.spec is None and limit is not None and self._steps >= limit
-
-    def _done(self) -> bool:
-        ended = self.problem.mdp.terminal[self.state] or self.problem.table.terminal[self.task]
-        return bool(ended)
+        step = self._simulator.step(action)
+        truncated = step.truncated and self.spec is None
+        info = self._info(step.r_env, step.r_task)
+        return self._observation(), step.r_env + step.r_task, step.terminated, truncated, info
 
     def _observation(self) -> Observation:
         return {"state": np.int64(self.state), "task": np.int64(self.task)}

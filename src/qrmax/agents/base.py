@@ -1,0 +1,125 @@
+"""What every agent is: it acts, it learns from steps, and it has a greedy policy.
+
+    agent.act(s, q) -> a                 the action to take now
+    agent.update(s, q, a, step)          learn from what it led to
+    agent.policy() -> [s, q]             the greedy policy, the first of equally good actions
+    agent.snapshot(), agent.restore(...) everything learned, as named arrays
+
+An agent knows the sizes of a problem, its own settings and a random stream. It never sees the
+world; agents that know the machine are given it. The Python methods are the definition of an
+algorithm. `fast_forward` runs the same algorithm compiled, on tabular problems, with bit-identical
+results: it takes steps until one needs thought, and leaves that one to `update`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from numpy.typing import NDArray
+
+from qrmax.agents.experience import Experience
+from qrmax.agents.kernels import Numbers
+from qrmax.errors import check_range
+from qrmax.model.simulator import Simulator, Step
+from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.seeding import Stream
+
+
+class Sizes(NamedTuple):
+    """How large a problem is."""
+
+    states: int  # |S|
+    task_states: int  # |Q|
+    actions: int  # |A|
+
+
+class Lesson(NamedTuple):
+    """A step that has been taken but not yet learned from."""
+
+    s: int
+    q: int
+    a: int
+    step: Step
+
+
+class Ahead(NamedTuple):
+    """How far a compiled loop has come."""
+
+    taken: int  # steps, the lesson's included
+    lesson: Lesson | None  # the last of them, where it needs thought
+
+
+class Known(NamedTuple):
+    """How much of its model an agent has learned."""
+
+    pairs: int
+    of: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentConfig:
+    """What every agent can be told."""
+
+    gamma: float = 0.9  # discount
+
+    def __post_init__(self) -> None:
+        check_range("gamma", self.gamma, above=0.0, below=1.0)
+
+
+class Agent(ABC):
+    """A learner. The module's docstring says what it can do."""
+
+    name: ClassVar[str]
+    knows_machine: ClassVar[bool] = False
+    Config: ClassVar[type[AgentConfig]]
+
+    def __init__(
+        self, sizes: Sizes, config: AgentConfig, rng: Stream, experience: Experience
+    ) -> None:
+        self.sizes = sizes
+        self.config = config
+        self.rng = rng
+        self.experience = experience
+
+    @abstractmethod
+    def act(self, s: int, q: int) -> int:
+        """The action to take now."""
+
+    @abstractmethod
+    def update(self, s: int, q: int, a: int, step: Step) -> None:
+        """Learn from what action a in (s, q) led to."""
+
+    @abstractmethod
+    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+        """Take up to so many steps, compiled; stop after one that needs thought."""
+
+    @property
+    @abstractmethod
+    def q(self) -> FloatArray:
+        """The value of every action as the agent sees it, `[s, q, a]`."""
+
+    @abstractmethod
+    def policy(self) -> IntArray:
+        """The greedy policy, `[s, q]`: the first of equally good actions."""
+
+    @abstractmethod
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Everything learned, as named arrays."""
+
+    @abstractmethod
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a snapshot."""
+
+    def known(self) -> Known | None:
+        """How much of its model is known; None where there is no model."""
+        return None
+
+    def numbers(self, simulator: Simulator) -> tuple[Numbers, Numbers]:
+        """The random numbers of the world and of the agent, for a compiled loop."""
+        assert isinstance(simulator.rng, Stream)  # the trainer sees to it
+        simulator.rng.refill()
+        self.rng.refill()
+        return Numbers(simulator.rng.block, simulator.rng.at), Numbers(self.rng.block, self.rng.at)

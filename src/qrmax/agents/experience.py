@@ -1,0 +1,84 @@
+"""What one step teaches about the machine: what was seen, or what would have been seen.
+
+The machine reads a label and does not act on the world. So an agent that knows the machine can tell
+from one real step what the same step would have done in every other machine state: counterfactual
+experience. The RM variants of the agents are the plain ones with this in place of what was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from qrmax.automata.reward_machine import MachineTable, RewardMachine
+from qrmax.errors import ParameterError
+from qrmax.model.simulator import Step
+
+
+class TaskStep(NamedTuple):
+    """A step as the machine took it, or would have taken it."""
+
+    q: int  # from
+    q_next: int  # to
+    r_task: float
+    terminated: bool  # the episode is over in (s', q_next)
+
+
+class Experience(Protocol):
+    """What a step from machine state q teaches about the machine."""
+
+    knows_machine: bool
+
+    def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:
+        """The steps of the machine to learn from."""
+        ...
+
+
+class Observed:
+    """What was seen, and no more: for agents that do not know the machine."""
+
+    knows_machine = False
+
+    def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:
+        """The one step that was seen."""
+        return (TaskStep(q, step.q, step.r_task, step.terminated),)
+
+
+class Task(Protocol):
+    """Where the machine is known from: a `Problem`, say."""
+
+    machine: RewardMachine
+    table: MachineTable  # over the labels that there are; it may grow
+
+
+class Counterfactual:
+    """What would have been seen from every machine state: for agents that know the machine.
+
+    Nothing is learned from its terminal states, in which no step is ever taken.
+    """
+
+    knows_machine = True
+
+    def __init__(self, task: Task) -> None:
+        if task.machine.is_random:
+            raise ParameterError(
+                f"task {task.machine.name!r} moves or pays at random, and agents that know the "
+                "machine take what it does for certain; use 'qrmax' with t_task above 1, which "
+                "learns it"
+            )
+        self.task = task
+        self.live = np.flatnonzero(~task.table.terminal).tolist()
+
+    def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:  # noqa: ARG002 (it is any q)
+        """The step in every machine state, in order."""
+        table = self.task.table
+        # where the machine has not ended the episode, the world has: and so it has for every p
+        world_ended = step.terminated and not table.terminal[step.q]
+        nexts = table.next_state[:, step.label, 0].tolist()
+        rewards = table.reward[:, step.label, 0].tolist()
+        return [
+            TaskStep(p, nexts[p], rewards[p], bool(world_ended or table.terminal[nexts[p]]))
+            for p in self.live
+        ]

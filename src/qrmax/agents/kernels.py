@@ -1,0 +1,498 @@
+"""Compiled step loops of the tabular agents, together (numba's cache sees edits in this file only).
+
+Each loop plays a tabular problem (`World`, `state` as in `model/simulator.py`) and does what the
+Python methods of the agent do, number for number, drawing from the same random streams in the same
+order. The loops of the agents that plan stop after a step that completes an estimate, meets
+something for the first time or needs room: such a step is left to the agent's `update`, so that
+there is one way only in which a model becomes known and is planned with. Every loop also stops
+where the numbers drawn ahead run out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:  # numba does not read annotations
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from qrmax.model.counts import Counts
+    from qrmax.model.simulator import World
+    from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
+
+    LongArray = NDArray[np.int64]
+
+_S, _Q, _AGE, _OVER = range(4)  # as in model/simulator.py
+_NOTHING = -1  # as in model/counts.py
+_PER_STEP = 4  # as in seeding.py
+
+_long = cast("Callable[[Any], int]", np.int64)  # the one whole number that all returns agree on
+
+_compiled = njit(cache=True, nogil=True, error_model="numpy")
+# Inlined helpers take plain arrays: reading the fields of a NamedTuple in a loop costs too much.
+_inlined = njit(cache=True, nogil=True, error_model="numpy", inline="always")
+
+
+class Numbers(NamedTuple):
+    """A random stream as compiled code takes from it."""
+
+    block: FloatArray
+    at: LongArray  # [1]
+
+
+class TemporalDifference(NamedTuple):
+    """The settings of Q-learning and QRM."""
+
+    alpha: float
+    epsilon: float
+    gamma: float
+    counterfactual: bool  # learn for every machine state
+
+
+class Outlook(NamedTuple):
+    """How an agent that plans sees the actions of a pair (s, q), and chooses among them.
+
+    `joint`: its planner knows pairs only, numbered s |Q| + q, and no machine.
+    """
+
+    succ: IntArray  # [x, a, k]
+    prob: FloatArray  # [x, a, k]
+    reward: FloatArray  # [x, a]
+    gain: FloatArray  # [y, x]
+    done: BoolArray  # [y, x]
+    optimistic: float
+    joint: bool
+    slack: float  # values this close to the best, relative to it, count as best
+    first_wins: bool  # the published ties: at random only where all actions are equal
+
+
+class Taken(NamedTuple):
+    """Where a loop stopped."""
+
+    steps: int
+    unlearned: bool  # whether the last step is left to the agent, as follows
+    s: int
+    q: int
+    a: int
+    s_next: int
+    q_next: int
+    label: int
+    r_env: float
+    r_task: float
+    terminated: bool
+    truncated: bool
+
+
+# --- playing
+
+
+@_inlined
+def _random(block: FloatArray, at: LongArray) -> float:
+    """The next number of a stream."""
+    u = block[at[0]]
+    at[0] += 1
+    return float(u)
+
+
+@_inlined
+def _draw(weights: FloatArray, i: int, j: int, u: float) -> int:
+    """The place in weights[i, j] that u falls on; never one of weight 0 (as in draw.py)."""
+    last = 0
+    for k in range(weights.shape[2]):
+        weight = weights[i, j, k]
+        if weight > 0.0:
+            last = k
+            u -= weight
+            if u < 0.0:
+                break
+    return last
+
+
+@_inlined
+def _outcome(
+    succ: IntArray,
+    prob: FloatArray,
+    label_of: IntArray,
+    next_state: IntArray,
+    task_prob: FloatArray,
+    s: int,
+    q: int,
+    a: int,
+    block: FloatArray,
+    at: LongArray,
+) -> tuple[int, int, int, int, int]:
+    """What happens: the place k, the state, its label, the place j, the machine state."""
+    k = _draw(prob, s, a, _random(block, at))
+    s_next = _long(succ[s, a, k])
+    label = _long(label_of[s_next])
+    j = 0
+    if task_prob[q, label, 0] != 1.0:
+        j = _draw(task_prob, q, label, _random(block, at))
+    return k, s_next, label, j, _long(next_state[q, label, j])
+
+
+@_compiled
+def _reset(world: World, state: LongArray, numbers: Numbers) -> None:
+    """Start an episode."""
+    weights = world.start_prob.reshape((1, 1, -1))
+    i = _draw(weights, 0, 0, _random(numbers.block, numbers.at))
+    state[_S] = world.start_pair[i, 0]
+    state[_Q] = world.start_pair[i, 1]
+    state[_AGE] = 0
+    state[_OVER] = 0
+
+
+@_inlined
+def _enough(block: FloatArray, at: LongArray) -> bool:
+    """Whether a step's numbers are there."""
+    return bool(block.size - at[0] >= _PER_STEP)
+
+
+# --- choosing
+
+
+@_inlined
+def _one_of(values: FloatArray, slack: float, block: FloatArray, at: LongArray) -> int:
+    """One of the best actions, each with the same chance (as in choice.py)."""
+    best = values[0]
+    for a in range(1, values.size):
+        best = max(best, values[a])
+    least = best - slack * abs(best)
+    count, chosen = 0, 0
+    for a in range(values.size):
+        if values[a] >= least:
+            if count == 0:
+                chosen = a
+            count += 1
+    if count > 1:
+        skip = int(_random(block, at) * count)
+        for a in range(values.size):
+            if values[a] >= least:
+                if skip == 0:
+                    chosen = a
+                    break
+                skip -= 1
+    return chosen
+
+
+@_compiled
+def first_best(qt: FloatArray) -> IntArray:
+    """The greedy policy of a table `[s, q, a]`: the first of equally good actions."""
+    policy = np.zeros(qt.shape[:2], np.int32)
+    for s in range(qt.shape[0]):
+        for q in range(qt.shape[1]):
+            best = qt[s, q, 0]
+            for a in range(1, qt.shape[2]):
+                if qt[s, q, a] > best:
+                    best = qt[s, q, a]
+                    policy[s, q] = a
+    return policy
+
+
+# --- Q-learning and QRM
+
+
+@_compiled
+def temporal_difference(
+    world: World,
+    state: LongArray,
+    qt: FloatArray,
+    rule: TemporalDifference,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    limit: int,
+) -> int:
+    """Take up to so many steps; returns how many."""
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, terminal, longest = world.done, world.terminal, world.limit
+    alpha, epsilon, gamma, counterfactual = rule
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    n_q, n_actions = qt.shape[1:]
+    s, q, age, over = state[_S], state[_Q], state[_AGE], state[_OVER] == 1
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        taken += 1
+        if over:
+            _reset(world, state, world_numbers)
+            s, q, age = state[_S], state[_Q], 0
+        if _random(agent_block, agent_at) < epsilon:
+            a = int(_random(agent_block, agent_at) * n_actions)
+        else:
+            a = _one_of(qt[s, q], 0.0, agent_block, agent_at)
+        k, s_next, label, j, q_next = _outcome(
+            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+        )
+        terminated = done[s_next, q_next]
+        if counterfactual:
+            world_ended = terminated and not terminal[q_next]
+            for p in range(n_q):
+                if not terminal[p]:
+                    p_next = next_state[p, label, 0]
+                    target = reward[s, a, k] + task_reward[p, label, 0]
+                    if not (world_ended or terminal[p_next]):
+                        target += gamma * _largest(qt, s_next, p_next)
+                    qt[s, p, a] += alpha * (target - qt[s, p, a])
+        else:
+            target = reward[s, a, k] + task_reward[q, label, j]
+            if not terminated:
+                target += gamma * _largest(qt, s_next, q_next)
+            qt[s, q, a] += alpha * (target - qt[s, q, a])
+        s, q, age = s_next, q_next, age + 1
+        over = terminated or age == longest
+    state[_S], state[_Q], state[_AGE], state[_OVER] = s, q, age, over
+    return taken
+
+
+@_inlined
+def _largest(qt: FloatArray, s: int, q: int) -> float:
+    best = qt[s, q, 0]
+    for a in range(1, qt.shape[2]):
+        best = max(best, qt[s, q, a])
+    return float(best)
+
+
+# --- the agents that plan
+
+
+@_inlined
+def _look(
+    succ: IntArray,
+    prob: FloatArray,
+    reward: FloatArray,
+    gain: FloatArray,
+    optimistic: float,
+    values: FloatArray,
+    y: int,
+    x: int,
+) -> None:
+    """Q(x, y, .) as the planner computes it (`action_values_at`)."""
+    for a in range(values.size):
+        total = reward[x, a]
+        for k in range(succ.shape[2]):
+            p = prob[x, a, k]
+            if p > 0.0:
+                total += p * gain[y, succ[x, a, k]]
+        if total == np.inf:
+            total = optimistic
+        values[a] = total
+
+
+@_inlined
+def _choose(
+    values: FloatArray, slack: float, first_wins: bool, block: FloatArray, at: LongArray
+) -> int:
+    if not first_wins:
+        chosen = _one_of(values, slack, block, at)
+    elif np.all(values == values[0]):
+        chosen = int(_random(block, at) * values.size)
+    else:
+        chosen = int(np.argmax(values))
+    return chosen
+
+
+@_inlined
+def _counts_plainly(
+    n: IntArray, outcome: IntArray, threshold: int, times: int, i: int, j: int, seen: int
+) -> bool:
+    """Whether counting a sample so many times is all there is to do: nothing becomes known."""
+    plainly = n[i, j] >= threshold
+    if n[i, j] + times < threshold:
+        for k in range(outcome.shape[2]):
+            if outcome[i, j, k] == seen or outcome[i, j, k] == _NOTHING:
+                plainly = True
+                break
+    return bool(plainly)
+
+
+@_inlined
+def _count(
+    n: IntArray,
+    outcome: IntArray,
+    tau: IntArray,
+    rho: FloatArray,
+    threshold: int,
+    times: int,
+    i: int,
+    j: int,
+    seen: int,
+    reward: float,
+) -> None:
+    """Count a sample so many times, unless (i, j) is known (as `Counter.record` does)."""
+    if n[i, j] < threshold:
+        k = 0
+        while outcome[i, j, k] != seen and outcome[i, j, k] != _NOTHING:
+            k += 1
+        outcome[i, j, k] = seen
+        tau[i, j, k] += times
+        n[i, j] += times
+        for _ in range(times):
+            rho[i, j, k] += reward
+
+
+@_compiled
+def explore_factored(
+    world: World,
+    state: LongArray,
+    outlook: Outlook,
+    env: Counts,
+    t_env: int,
+    times: int,
+    n_task: IntArray,
+    t_task: int,
+    untried: BoolArray,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    limit: int,
+) -> Taken:
+    """QR-Max and QR-MaxRM, up to a step that completes something or meets something new.
+
+    Each sample of the world is counted so many `times`. `untried[s, q, a]`, empty where it does not
+    matter, marks what the published code wants tried by itself.
+    """
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, longest = world.done, world.limit
+    est_succ, est_prob, est_reward, gain, known_done, optimistic, joint, slack, first = outlook
+    n, outcome, tau, rho = env
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    n_q = next_state.shape[0]
+    values = np.empty(succ.shape[1])
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        taken += 1
+        if state[_OVER]:
+            _reset(world, state, world_numbers)
+        s, q = state[_S], state[_Q]
+        y, x = (0, s * n_q + q) if joint else (q, s)
+        _look(est_succ, est_prob, est_reward, gain, optimistic, values, y, x)
+        a = _choose(values, slack, first, agent_block, agent_at)
+        k, s_next, label, j, q_next = _outcome(
+            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+        )
+        age = state[_AGE] + 1
+        terminated, truncated = done[s_next, q_next], age == longest
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, age
+        state[_OVER] = terminated or truncated
+        r_env, r_task = reward[s, a, k], task_reward[q, label, j]
+        y, x = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
+        plain = n_task[q, s_next] >= t_task and (known_done[y, x] or not terminated)
+        if untried.size > 0 and n[s, a] >= t_env:
+            plain = plain and not untried[s, q, a]
+        if plain:
+            plain = _counts_plainly(n, outcome, t_env, times, s, a, s_next)
+        if not plain:
+            return Taken(
+                taken, True, s, q, a, s_next, q_next, label, r_env, r_task, terminated, truncated
+            )
+        _count(n, outcome, tau, rho, t_env, times, s, a, s_next, r_env)
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
+
+
+@_compiled
+def explore_joint(
+    world: World,
+    state: LongArray,
+    outlook: Outlook,
+    pair: Counts,
+    t_env: int,
+    counterfactual: bool,
+    own_times: int,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    limit: int,
+) -> Taken:
+    """R-Max and R-MaxRM, up to a step that completes something or meets something new.
+
+    What really happened is counted `own_times`, what would have happened once.
+    """
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, terminal, longest = world.done, world.terminal, world.limit
+    est_succ, est_prob, est_reward, gain, known_done, optimistic, _, slack, first = outlook
+    n, outcome, tau, rho = pair
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    n_q = next_state.shape[0]
+    values = np.empty(succ.shape[1])
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        taken += 1
+        if state[_OVER]:
+            _reset(world, state, world_numbers)
+        s, q = state[_S], state[_Q]
+        _look(est_succ, est_prob, est_reward, gain, optimistic, values, 0, s * n_q + q)
+        a = _choose(values, slack, first, agent_block, agent_at)
+        k, s_next, label, j, q_next = _outcome(
+            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+        )
+        age = state[_AGE] + 1
+        terminated, truncated = done[s_next, q_next], age == longest
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, age
+        state[_OVER] = terminated or truncated
+        r_env, r_task = reward[s, a, k], task_reward[q, label, j]
+        plain = known_done[0, s_next * n_q + q_next] or not terminated
+        low, high = (0, n_q) if counterfactual else (q, q + 1)
+        for p in range(low, high):
+            if plain and not terminal[p]:
+                p_next = next_state[p, label, 0] if counterfactual else q_next
+                x, x_next = s * n_q + p, s_next * n_q + p_next
+                times = own_times if p == q else 1
+                plain = _counts_plainly(n, outcome, t_env, times, x, a, x_next)
+        if not plain:
+            return Taken(
+                taken, True, s, q, a, s_next, q_next, label, r_env, r_task, terminated, truncated
+            )
+        for p in range(low, high):
+            if not terminal[p]:
+                p_next = next_state[p, label, 0] if counterfactual else q_next
+                r_all = r_env + (task_reward[p, label, 0] if counterfactual else r_task)
+                x, x_next = s * n_q + p, s_next * n_q + p_next
+                times = own_times if p == q else 1
+                _count(n, outcome, tau, rho, t_env, times, x, a, x_next, r_all)
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
+
+
+# --- following a policy
+
+
+@_compiled
+def sample_returns(
+    world: World,
+    state: LongArray,
+    policy: IntArray,
+    gamma: float,
+    numbers: Numbers,
+    returns: FloatArray,
+    episode: int,
+    under_way: FloatArray,
+) -> int:
+    """Sample episodes of a policy `[s, q]`, each return into its place; says which one is next.
+
+    `under_way` keeps the reward and the discount of an episode in which the numbers run out.
+    """
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    block, at = numbers
+    total, discount = under_way[0], under_way[1]
+    while episode < returns.size and _enough(block, at):
+        if state[_OVER]:
+            _reset(world, state, numbers)
+            total, discount = 0.0, 1.0
+        s, q = state[_S], state[_Q]
+        a = policy[s, q]
+        k, s_next, label, j, q_next = _outcome(
+            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+        )
+        total += discount * (reward[s, a, k] + task_reward[q, label, j])
+        discount *= gamma
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, state[_AGE] + 1
+        state[_OVER] = world.done[s_next, q_next] or state[_AGE] == world.limit
+        if state[_OVER]:
+            returns[episode] = total
+            episode += 1
+    under_way[0], under_way[1] = total, discount
+    return episode

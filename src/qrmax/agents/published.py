@@ -1,0 +1,140 @@
+"""The rules of the published code, where they differ from the paper's text.
+
+The paper's step tables were made with these (`published=True`); none of them is in its text:
+
+- ties: an action at random only where all are equal, else the first of the best (all four agents);
+- QR-Max and QR-MaxRM: R_max times |Q|; a triple (s, q, a) is planned with only once it has itself
+  been tried after its parts had become known, so that the planner knows pairs (s, q) only;
+- QR-MaxRM counts each real sample of the world |Q| times;
+- R-MaxRM counts each real step twice: once as it happened, once among the counterfactual ones.
+
+Their settings (no slips, t_E = 39, value iteration to 1 %) are those of the protocol, not rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax.agents.base import Ahead, Sizes
+from qrmax.agents.experience import Experience
+from qrmax.agents.model_based import ModelBased
+from qrmax.agents.qrmax import QRMax, QRMaxConfig
+from qrmax.agents.qrmax_rm import QRMaxRM
+from qrmax.agents.rmax import RMax
+from qrmax.agents.rmax_rm import RMaxRM
+from qrmax.model.simulator import Simulator, Step
+from qrmax.planning.arrays import FloatArray
+from qrmax.planning.incremental import IncrementalPlanner
+from qrmax.seeding import Stream
+
+
+class PublishedTies(ModelBased):
+    """Ties as in the published code."""
+
+    first_wins = True
+
+    def choose(self, values: FloatArray) -> int:
+        """The first of the best, or any where all are equal."""
+        if (values == values[0]).all():
+            return int(self.rng.random() * len(values))
+        return int(values.argmax())
+
+
+class PublishedRMax(PublishedTies, RMax):
+    """R-Max with the published ties."""
+
+
+class PublishedRMaxRM(PublishedRMax, RMaxRM):
+    """R-MaxRM with the published ties, counting each real step twice."""
+
+    own_times = 2
+
+
+class PublishedQRMax(PublishedTies, QRMax):
+    """QR-Max as published: what it plans with are triples that it has tried."""
+
+    joint = True
+    times = 1  # how often a sample of the world counts
+
+    def __init__(
+        self, sizes: Sizes, config: QRMaxConfig, rng: Stream, experience: Experience
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        self.untried = np.ones(sizes, dtype=bool)  # [s, q, a]
+
+    def make_planner(self) -> IncrementalPlanner:
+        """A planner for pairs, with R_max times |Q|."""
+        config, sizes = self.config, self.sizes
+        return IncrementalPlanner.without_task(
+            sizes.states * sizes.task_states,
+            sizes.actions,
+            gamma=config.gamma,
+            optimistic=config.optimistic * (sizes.task_states if config.v_max is None else 1),
+            tolerance=config.tolerance,
+        )
+
+    def number(self, s: int, q: int) -> int:
+        """The number of a pair."""
+        return s * self.sizes.task_states + q
+
+    def values(self, s: int, q: int) -> FloatArray:
+        """Q((s, q), .)."""
+        return self.planner.q_at(self.number(s, q), 0)
+
+    def update(self, s: int, q: int, a: int, step: Step) -> None:
+        """Learn from one transition."""
+        tried = False
+        for p, p_next, r_task, terminated in self.experience(q, step):
+            tried = self._try(s, p, a) or tried
+            self.task.record(p, step.s, p_next, r_task)
+            if terminated:
+                self.planner.finish(self.number(step.s, p_next), 0)
+        for _ in range(self.times):
+            self.env.record(s, a, step.s, step.r_env)
+        if tried:
+            self.planner.replan()
+
+    def _try(self, s: int, q: int, a: int) -> bool:
+        """Plan with (s, q, a) from now on, if its parts are known and it has not been tried."""
+        if not self.untried[s, q, a] or not self.env.is_known(s, a):
+            return False
+        env = self.env.estimate(s, a)
+        if not all(self.task.is_known(q, s_next) for s_next in env.outcomes):
+            return False
+        succ, prob, reward = [], [], env.reward
+        for s_next, p_env in zip(env.outcomes.tolist(), env.prob.tolist(), strict=True):
+            task = self.task.estimate(q, s_next)
+            reward += p_env * task.reward
+            for q_next, p_task in zip(task.outcomes.tolist(), task.prob.tolist(), strict=True):
+                succ.append(self.number(s_next, q_next))
+                prob.append(p_env * p_task)
+        self.planner.learn_env(self.number(s, q), a, succ, prob, reward)
+        self.untried[s, q, a] = False
+        return True
+
+    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+        """Steps that complete no estimate and meet nothing new, compiled."""
+        return self.explore(simulator, limit, times=self.times, untried=self.untried)
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Counters, planner, and what has not been tried."""
+        return {**super().snapshot(), "untried": self.untried.copy()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over all of that."""
+        super().restore(arrays)
+        self.untried[:] = arrays["untried"]
+
+
+class PublishedQRMaxRM(PublishedQRMax, QRMaxRM):
+    """QR-MaxRM as published: each sample of the world counts |Q| times."""
+
+    def __init__(
+        self, sizes: Sizes, config: QRMaxConfig, rng: Stream, experience: Experience
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        self.times = sizes.task_states

@@ -1,0 +1,110 @@
+"""Q-learning on pairs of world state and machine state (Watkins and Dayan, 1992).
+
+    Q(s, q, a) += alpha (r_E + r_Q + gamma max_a' Q(s', q', a') - Q(s, q, a))
+
+with the maximum replaced by 0 where the episode has ended. Explores by acting at random with
+probability epsilon and by the optimism of its first values, Q0.
+
+Assumes: sees the machine's state; does not know the machine. Model-free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax.agents import kernels
+from qrmax.agents.base import Agent, AgentConfig, Ahead, Sizes
+from qrmax.agents.choice import among_best
+from qrmax.agents.experience import Experience
+from qrmax.errors import check_range
+from qrmax.model.simulator import Simulator, Step
+from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.seeding import Stream
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QLearningConfig(AgentConfig):
+    """Settings of Q-learning and QRM."""
+
+    alpha: float = 0.1  # learning rate
+    epsilon: float = 0.1  # chance of a random action
+    q0: float = 2.0  # the first value of every action
+
+    def __post_init__(self) -> None:
+        AgentConfig.__post_init__(self)
+        check_range("alpha", self.alpha, above=0.0, at_most=1.0)
+        check_range("epsilon", self.epsilon, at_least=0.0, at_most=1.0)
+        check_range("q0", self.q0, at_least=-1e300, at_most=1e300)
+
+
+class QLearning(Agent):
+    """Q-learning: sees the machine's state, does not know the machine, keeps no model."""
+
+    name = "q-learning"
+    Config = QLearningConfig
+    config: QLearningConfig
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        config: QLearningConfig,
+        rng: Stream,
+        experience: Experience,
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        self.qt: FloatArray = np.full(sizes, config.q0)  # [s, q, a]
+
+    def act(self, s: int, q: int) -> int:
+        """Mostly one of the best actions, now and then any."""
+        if self.rng.random() < self.config.epsilon:
+            return int(self.rng.random() * self.sizes.actions)
+        return among_best(self.qt[s, q], 0.0, self.rng)
+
+    def update(self, s: int, q: int, a: int, step: Step) -> None:
+        """Move Q(s, q, a) towards what this step promises; never to 0 on truncation."""
+        for p, p_next, r_task, terminated in self.experience(q, step):
+            target = step.r_env + r_task
+            if not terminated:
+                target += self.config.gamma * self.qt[step.s, p_next].max()
+            self.qt[s, p, a] += self.config.alpha * (target - self.qt[s, p, a])
+
+    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+        """All of it, compiled: no step needs thought."""
+        rule = kernels.TemporalDifference(
+            self.config.alpha,
+            self.config.epsilon,
+            self.config.gamma,
+            self.experience.knows_machine,
+        )
+        taken = kernels.temporal_difference(
+            simulator.world,
+            simulator.state,
+            self.qt,
+            rule,
+            *self.numbers(simulator),
+            limit,
+        )
+        return Ahead(taken, None)
+
+    @property
+    def q(self) -> FloatArray:
+        """The table of values, `[s, q, a]`."""
+        return self.qt
+
+    def policy(self) -> IntArray:
+        """The greedy policy, `[s, q]`: the first of equally good actions."""
+        policy: IntArray = kernels.first_best(self.qt)
+        return policy
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """The table of values."""
+        return {"qt": self.qt.copy()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over a table of values."""
+        self.qt[:] = arrays["qt"]

@@ -1,0 +1,119 @@
+"""QR-Max (the paper's Algorithm 1): R-Max that learns the world and the machine apart.
+
+    tau_E, rho_E, n_E   by (s, a):    where actions lead, what the world pays
+    tau_Q, rho_Q, n_Q   by (q, s'):   what the machine does on arriving in s', what it pays
+    t_E, t_Q            `t_env`, `t_task`: samples before a pair counts as known
+    QT                  the optimistic Q-table, R_max / (1 - gamma) where something is not known
+
+What is learned about the world in one machine state serves in all of them. The backup
+
+    Q(s, q, a) = sum_s' R_E + sum_s' P_E(s' | s, a) (R_Q(q, s') + gamma sum_q' P_Q V(s', q'))
+
+is done where (s, a) is known and (q, s') is, for every s' that was seen to follow. With `t_task`
+above 1 the machine's transitions and rewards may be random.
+
+Assumes: sees the machine's state and what it pays; does not know the machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qrmax.agents import kernels
+from qrmax.agents.base import Ahead, Sizes
+from qrmax.agents.experience import Experience
+from qrmax.agents.model_based import ModelBased, ModelBasedConfig, ahead
+from qrmax.errors import check_count
+from qrmax.model.counts import Counter
+from qrmax.model.simulator import Simulator, Step
+from qrmax.planning.arrays import BoolArray, FloatArray
+from qrmax.planning.incremental import IncrementalPlanner
+from qrmax.seeding import Stream
+
+NOTHING_UNTRIED = np.empty((0, 0, 0), dtype=bool)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QRMaxConfig(ModelBasedConfig):
+    """Settings of QR-Max and QR-MaxRM."""
+
+    t_task: int = 1  # samples before what the machine does on arriving in s' counts as known
+
+    def __post_init__(self) -> None:
+        ModelBasedConfig.__post_init__(self)
+        check_count("t_task", self.t_task)
+
+
+class QRMax(ModelBased):
+    """QR-Max: sees the machine's state, does not know the machine, learns two small models."""
+
+    name = "qrmax"
+    Config = QRMaxConfig
+    config: QRMaxConfig
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        config: QRMaxConfig,
+        rng: Stream,
+        experience: Experience,
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        states, task_states, actions = sizes
+        self.env = Counter(states, actions, threshold=config.t_env)  # lines 2-3
+        self.task = Counter(task_states, states, threshold=config.t_task, outcomes=1)  # 4-5
+        self.counters = {"env": self.env, "task": self.task}
+        self.planner = self.make_planner()  # line 1
+
+    def make_planner(self) -> IncrementalPlanner:
+        """A planner that knows nothing yet."""
+        return IncrementalPlanner(
+            *self.sizes,
+            gamma=self.config.gamma,
+            optimistic=self.config.optimistic,
+            tolerance=self.config.tolerance,
+            signed=False,
+        )
+
+    def values(self, s: int, q: int) -> FloatArray:
+        """QT(s, q, .), whose best action is taken (line 8)."""
+        return self.planner.q_at(s, q)
+
+    def update(self, s: int, q: int, a: int, step: Step) -> None:
+        """Learn from one transition (lines 10-32)."""
+        do_vi = False
+        if self.env.record(s, a, step.s, step.r_env):  # lines 11-18
+            self.planner.learn_env(s, a, *self.env.estimate(s, a))
+            do_vi = True
+        for p, p_next, r_task, terminated in self.experience(q, step):
+            if self.task.record(p, step.s, p_next, r_task):  # lines 19-26
+                self.planner.learn_task(p, step.s, *self.task.estimate(p, step.s))
+                do_vi = True
+            if terminated:  # lines 27-29; never on truncation
+                self.planner.finish(step.s, p_next)
+        if do_vi:  # lines 30-32
+            self.planner.replan()
+
+    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+        """Steps that complete no estimate and meet nothing new, compiled."""
+        return self.explore(simulator, limit, times=1, untried=NOTHING_UNTRIED)
+
+    def explore(self, simulator: Simulator, limit: int, *, times: int, untried: BoolArray) -> Ahead:
+        """The compiled loop, with a weight for each sample and what is still to be tried."""
+        return ahead(
+            kernels.explore_factored(
+                simulator.world,
+                simulator.state,
+                self.outlook(),
+                self.env.counts,
+                self.env.threshold,
+                times,
+                self.task.counts.n,
+                self.task.threshold,
+                untried,
+                *self.numbers(simulator),
+                limit,
+            )
+        )

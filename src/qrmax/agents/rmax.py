@@ -1,0 +1,88 @@
+"""R-Max on pairs of world state and machine state (Brafman and Tennenholtz, 2003).
+
+    tau, rho, n   by ((s, q), a): where actions lead, what they pay
+    Q(x, a) = sum_x' R(x, a, x') + gamma sum_x' P(x' | x, a) V(x')     x = (s, q), once n is t_env
+
+What is learned in one machine state is learned again in every other.
+
+Assumes: sees the machine's state; does not know the machine.
+"""
+
+from __future__ import annotations
+
+from qrmax.agents import kernels
+from qrmax.agents.base import Ahead, Sizes
+from qrmax.agents.experience import Experience
+from qrmax.agents.model_based import ModelBased, ModelBasedConfig, ahead
+from qrmax.model.counts import Counter
+from qrmax.model.simulator import Simulator, Step
+from qrmax.planning.arrays import FloatArray
+from qrmax.planning.incremental import IncrementalPlanner
+from qrmax.seeding import Stream
+
+
+class RMax(ModelBased):
+    """R-Max: sees the machine's state, does not know the machine, learns one large model."""
+
+    name = "rmax"
+    Config = ModelBasedConfig
+
+    joint = True
+    own_times = 1  # how often what really happened counts
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        config: ModelBasedConfig,
+        rng: Stream,
+        experience: Experience,
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        pairs = sizes.states * sizes.task_states
+        self.pair = Counter(pairs, sizes.actions, threshold=config.t_env)
+        self.counters = {"pair": self.pair}
+        self.planner = IncrementalPlanner.without_task(
+            pairs,
+            sizes.actions,
+            gamma=config.gamma,
+            optimistic=config.optimistic,
+            tolerance=config.tolerance,
+        )
+
+    def number(self, s: int, q: int) -> int:
+        """The number of a pair."""
+        return s * self.sizes.task_states + q
+
+    def values(self, s: int, q: int) -> FloatArray:
+        """Q((s, q), .)."""
+        return self.planner.q_at(self.number(s, q), 0)
+
+    def update(self, s: int, q: int, a: int, step: Step) -> None:
+        """Learn from one transition."""
+        do_vi = False
+        for p, p_next, r_task, terminated in self.experience(q, step):
+            x, x_next = self.number(s, p), self.number(step.s, p_next)
+            for _ in range(self.own_times if p == q else 1):
+                if self.pair.record(x, a, x_next, step.r_env + r_task):
+                    self.planner.learn_env(x, a, *self.pair.estimate(x, a))
+                    do_vi = True
+            if terminated:  # never on truncation
+                self.planner.finish(x_next, 0)
+        if do_vi:
+            self.planner.replan()
+
+    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+        """Steps that complete no estimate and meet nothing new, compiled."""
+        return ahead(
+            kernels.explore_joint(
+                simulator.world,
+                simulator.state,
+                self.outlook(),
+                self.pair.counts,
+                self.pair.threshold,
+                self.experience.knows_machine,
+                self.own_times,
+                *self.numbers(simulator),
+                limit,
+            )
+        )

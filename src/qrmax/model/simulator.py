@@ -1,0 +1,139 @@
+"""Playing a tabular problem: episodes, one step after the other."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax.draw import draw
+from qrmax.errors import ModelError
+from qrmax.model.problem import Problem
+from qrmax.seeding import Chance
+
+S, Q, AGE, OVER = range(4)
+"""What the four numbers of `Simulator.state` are: the world state, the machine state, how many
+steps the episode has had, and whether it is over."""
+
+
+class Step(NamedTuple):
+    """What one action led to."""
+
+    s: int  # the world state reached
+    q: int  # the machine state reached
+    label: int  # what the machine read
+    r_env: float  # what the world paid
+    r_task: float  # what the machine paid
+    terminated: bool  # the episode has ended for good: nothing more is to be had from here on
+    truncated: bool  # it was cut off, and says nothing about what could have followed
+
+
+class World(NamedTuple):
+    """A problem as the arrays that playing it takes."""
+
+    succ: NDArray[np.int32]  # [s, a, k]
+    prob: NDArray[np.float64]  # [s, a, k]
+    reward: NDArray[np.float64]  # [s, a, k]
+    label: NDArray[np.int32]  # [s]
+    next_state: NDArray[np.int32]  # [q, label, j]
+    task_prob: NDArray[np.float64]  # [q, label, j]
+    task_reward: NDArray[np.float64]  # [q, label, j]
+    done: NDArray[np.bool_]  # [s, q]
+    terminal: NDArray[np.bool_]  # [q]
+    start_pair: NDArray[np.int32]  # [i, (s, q)]: where episodes can start
+    start_prob: NDArray[np.float64]  # [i]
+    limit: int  # where episodes are truncated, 0 for never
+
+
+class Simulator:
+    """Plays a tabular problem with a random stream of its own.
+
+    >>> import qrmax
+    >>> from qrmax.seeding import stream
+    >>> simulator = Simulator(qrmax.make("office/map1/exp1"), stream(7, "world"))
+    >>> simulator.reset()
+    >>> simulator.s, simulator.q
+    (86, 0)
+    >>> simulator.step(0).s
+    74
+    """
+
+    def __init__(self, problem: Problem, rng: Chance) -> None:
+        self.problem = problem
+        self.rng = rng
+        self.world = _world(problem)
+        self.state = np.array([0, 0, 0, 1], dtype=np.int64)  # compiled loops write here, too
+
+    @property
+    def s(self) -> int:
+        """The world state."""
+        return int(self.state[S])
+
+    @s.setter
+    def s(self, number: int) -> None:
+        self.state[S] = number
+
+    @property
+    def q(self) -> int:
+        """The machine state."""
+        return int(self.state[Q])
+
+    @q.setter
+    def q(self, number: int) -> None:
+        self.state[Q] = number
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode is over, so that the next step needs a reset before."""
+        return bool(self.state[OVER])
+
+    def reset(self) -> None:
+        """Start an episode."""
+        i = draw(self.world.start_prob, self.rng.random())
+        self.state[:] = (*self.world.start_pair[i], 0, 0)
+
+    def step(self, a: int) -> Step:
+        """Act, then let the machine read the label of the state reached."""
+        world, s, q = self.world, self.s, self.q
+        k = draw(world.prob[s, a], self.rng.random())
+        s_next = int(world.succ[s, a, k])
+        label = int(world.label[s_next])
+        certain = world.task_prob[q, label, 0] == 1.0
+        j = 0 if certain else draw(world.task_prob[q, label], self.rng.random())
+        q_next = int(world.next_state[q, label, j])
+        age = int(self.state[AGE]) + 1
+        terminated = bool(world.done[s_next, q_next])
+        truncated = age == world.limit
+        self.state[:] = (s_next, q_next, age, terminated or truncated)
+        return Step(
+            s=s_next,
+            q=q_next,
+            label=label,
+            r_env=float(world.reward[s, a, k]),
+            r_task=float(world.task_reward[q, label, j]),
+            terminated=terminated,
+            truncated=truncated,
+        )
+
+
+def _world(problem: Problem) -> World:
+    mdp, table, done = problem.mdp, problem.table, problem.done()
+    start = np.where(done, 0.0, problem.start())  # an episode that is over at once is no episode
+    if not start.any():
+        raise ModelError(f"{problem.name}: every episode is over before it begins")
+    pairs = np.argwhere(start > 0.0)
+    return World(
+        succ=mdp.succ,
+        prob=mdp.prob,
+        reward=np.array(mdp.reward),  # never a broadcast view: one compilation serves all
+        label=problem.label,
+        next_state=table.next_state,
+        task_prob=table.prob,
+        task_reward=table.reward,
+        done=done,
+        terminal=table.terminal,
+        start_pair=pairs.astype(np.int32),
+        start_prob=start[tuple(pairs.T)] / start.sum(),
+        limit=problem.max_episode_steps or 0,
+    )

@@ -1,0 +1,1 @@
+"""One run: an agent, a problem, and when to stop."""

@@ -1,0 +1,250 @@
+"""A run as a file: safetensors for the tables, JSON for the rest. Loading it never runs code.
+
+The file is a safetensors file. Its header has two texts: "qrmax", which is JSON (what was trained,
+how, how far it came, where the random streams stand), and "sha256", the checksum of that JSON and
+of all arrays. A tabular problem is stored whole, so that a run can be gone on with anywhere; an
+environment cannot be, and is given again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax._version import __version__
+from qrmax.agents.registry import make_config
+from qrmax.automata.files import format_task, parse_task
+from qrmax.errors import CheckpointError, ParameterError, QRMaxError
+from qrmax.model.mdp import TabularMDP
+from qrmax.model.problem import Problem
+from qrmax.model.simulator import Simulator
+from qrmax.seeding import stream_at
+from qrmax.source import Source, write_whole
+from qrmax.training.environment import EnvPlayer
+from qrmax.training.evaluation import Point
+from qrmax.training.run import Run
+from qrmax.training.stopping import as_rule, rule_as_data
+from qrmax.training.trainer import STREAMS, Progress, Session, TrainingConfig
+
+FORMAT = "qrmax run"
+SCHEMA = 1
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save(session: Session, path: str | os.PathLike[str]) -> None:
+    """Write a session into a file, whole or not at all."""
+    from safetensors.numpy import save as to_bytes
+
+    arrays = {f"agent.{name}": array for name, array in session.agent.snapshot().items()}
+    described = _describe(session)
+    if isinstance(session.task, Problem):
+        mdp = session.task.mdp
+        arrays |= {
+            "problem.succ": mdp.succ,
+            "problem.prob": mdp.prob,
+            "problem.reward": mdp.reward,
+            "problem.terminal": mdp.terminal,
+            "problem.start": mdp.start,
+            "problem.label": session.task.label,
+        }
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps(described)
+    header = {"qrmax": text, "sha256": _checksum(text, arrays)}
+    write_whole(path, to_bytes(arrays, metadata=header))
+
+
+def load(path: str | os.PathLike[str], env: Any = None) -> Run:
+    """The run in a file that `run.save` wrote.
+
+    A run on an environment needs it again: `qrmax.load(path, env=...)`.
+    """
+    described, arrays = _read(path)
+    try:
+        return Run(_restore(described, arrays, env))
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        if isinstance(error, ParameterError) and env is not None:
+            raise  # about the environment, not about the file
+        if isinstance(error, QRMaxError):
+            raise CheckpointError(f"{path}: holds no sensible run: {error}") from error
+        raise CheckpointError(f"{path}: a part is missing or makes no sense: {error!r}") from error
+
+
+def _describe(session: Session) -> dict[str, Any]:
+    """All but the arrays."""
+    training = session.training
+    task: dict[str, Any] = {"name": session.task.name, "machine": format_task(session.task.machine)}
+    if isinstance(session.task, Problem):
+        assert isinstance(session.player, Simulator)  # it plays a problem
+        task["max_episode_steps"] = session.task.max_episode_steps
+        task["labels"] = [sorted(label) for label in session.task.labels]
+        task["state"] = session.player.state.tolist()
+    else:
+        task["labels"] = [sorted(label) for label in session.task.labels]
+        task["sizes"] = session.task.sizes
+    return {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "version": __version__,
+        "agent": session.agent.name,
+        "config": asdict(session.agent.config),
+        "training": {
+            "seed": training.seed,
+            "max_steps": training.max_steps,
+            "evaluate_every": training.evaluate_every,
+            "compiled": training.compiled,
+            **rule_as_data(training.stop),
+        },
+        "progress": asdict(session.progress),
+        "curve": session.curve,
+        "streams": {name: stream.position() for name, stream in session.streams.items()},
+        "tabular": isinstance(session.task, Problem),
+        "task": task,
+    }
+
+
+def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
+    task = described["task"]
+    config = make_config(described["agent"], described["config"])
+    rule = dict(described["training"])
+    options = {key: rule.pop(key) for key in ("seed", "max_steps", "evaluate_every", "compiled")}
+    training = TrainingConfig(**options, stop=as_rule(**rule))
+    streams = {name: stream_at(described["streams"][name]) for name in STREAMS}
+    if described["tabular"]:
+        problem = _problem(task, arrays)
+        session = Session(described["agent"], config, problem, training, streams)
+        _restore_simulator(session, task["state"])
+    else:
+        player = EnvPlayer(_needed(env, task), config.gamma, streams["world"])
+        player.know_labels([frozenset(label) for label in task["labels"]])
+        same_task = format_task(player.machine) == task["machine"]
+        if not same_task or list(player.sizes) != list(task["sizes"]):
+            raise ParameterError(
+                f"this environment is not the one that was trained on, {task['name']!r}: it has "
+                f"{'other sizes' if same_task else 'another task'}"
+            )
+        session = Session(described["agent"], config, player, training, streams)
+    _check_arrays(session.agent.snapshot(), arrays)
+    session.agent.restore(_under("agent.", arrays))
+    session.progress = Progress(**described["progress"])
+    session.curve = [Point(*row) for row in described["curve"]]
+    return session
+
+
+def _problem(task: Mapping[str, Any], arrays: Arrays) -> Problem:
+    parts = _under("problem.", arrays)
+    return Problem(
+        TabularMDP(
+            parts["succ"],
+            parts["prob"],
+            parts["reward"],
+            terminal=parts["terminal"],
+            start=parts["start"],
+        ),
+        parse_task(Source(f"the task of {task['name']}", task["machine"])),
+        task["labels"],
+        parts["label"],
+        max_episode_steps=task["max_episode_steps"],
+        name=task["name"],
+    )
+
+
+def _restore_simulator(session: Session, state: list[int]) -> None:
+    assert isinstance(session.player, Simulator)  # it plays a problem
+    s, q, age, over = (int(number) for number in state)
+    fits = 0 <= s < session.agent.sizes.states and 0 <= q < session.agent.sizes.task_states
+    if not fits or age < 0 or over not in (0, 1):
+        raise CheckpointError(f"the episode under way is {state}, which cannot be")
+    session.player.state[:] = state
+
+
+def _check_arrays(expected: Arrays, arrays: Arrays) -> None:
+    """Refuse arrays that an agent of this kind and size cannot have: compiled code trusts them."""
+    found = _under("agent.", arrays)
+    for name, array in expected.items():
+        if name not in found:
+            raise CheckpointError(f"the table {name!r} is missing")
+        other = found[name]
+        last = 1 if array.ndim > 2 or name.endswith("link") else 0  # these may have grown
+        same_front = array.shape[: array.ndim - last] == other.shape[: other.ndim - last]
+        if array.dtype != other.dtype or array.ndim != other.ndim or not same_front:
+            raise CheckpointError(
+                f"the table {name!r} holds {other.dtype} of shape {other.shape}; "
+                f"needed: {array.dtype} like {array.shape}"
+            )
+
+
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+def _needed(env: Any, task: Mapping[str, Any]) -> Any:
+    if env is None:
+        raise CheckpointError(
+            f"was trained on the environment {task['name']!r}, which a file cannot hold; "
+            "give it: qrmax.load(path, env=...)"
+        )
+    return env
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """What a file holds, as far as it is one of ours and whole."""
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        what = "is a folder" if Path(path).is_dir() else "there is no such file"
+        raise CheckpointError(f"{path}: {what}; needed: a file that run.save(...) wrote")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError) as error:
+        raise CheckpointError(
+            f"{path}: is damaged, or no file that run.save(...) wrote ({error})"
+        ) from error
+    text = header.get("qrmax")
+    if text is None:
+        raise CheckpointError(f"{path}: is a safetensors file, but no run of qrmax")
+    described = _parse(path, text)
+    if header.get("sha256") != _checksum(text, arrays):
+        raise CheckpointError(f"{path}: is damaged: its checksum does not fit its contents")
+    return described, arrays
+
+
+def _parse(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
+    try:
+        described = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: is damaged: its description is no JSON") from error
+    if not isinstance(described, dict) or described.get("format") != FORMAT:
+        raise CheckpointError(f"{path}: is no run of qrmax")
+    schema = described.get("schema")
+    if not isinstance(schema, int) or schema > SCHEMA:
+        raise CheckpointError(
+            f"{path}: was written by qrmax {described.get('version')} in schema {schema}; "
+            f"this is qrmax {__version__}, which reads up to {SCHEMA}: update qrmax"
+        )
+    return described
+
+
+def _checksum(text: str, arrays: Arrays) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,111 @@
+"""How good a policy is, beside the best one there is.
+
+On a tabular problem a policy is measured exactly: nothing is sampled. Its gap to the optimum is
+relative, measured under the same rules for both (the problem's limit on the length of an episode
+included).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from qrmax.agents import kernels
+from qrmax.model.problem import Problem
+from qrmax.model.simulator import Simulator
+from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.planning.policy_evaluation import Evaluation, evaluate, nominal_length
+from qrmax.planning.value_iteration import Solution, solve
+from qrmax.seeding import Stream
+
+
+class Point(NamedTuple):
+    """One row of a learning curve. What cannot be known there is None."""
+
+    step: int
+    start_value: float | None  # discounted reward of an episode
+    gap: float | None  # to the optimum, relative
+    success: float | None  # probability
+    nominal_length: int | None  # where the most likely outcome always happens
+
+
+class Referee:
+    """Judges the policies of a tabular problem."""
+
+    def __init__(self, problem: Problem, gamma: float) -> None:
+        self.problem = problem
+        self.gamma = gamma
+        self._last: tuple[IntArray, Evaluation] | None = None
+
+    @cached_property
+    def solution(self) -> Solution:
+        """The optimum."""
+        return solve(self.problem, self.gamma)
+
+    @cached_property
+    def best(self) -> Evaluation:
+        """What the optimal policy brings."""
+        return self._evaluate(self.solution.policy)
+
+    @cached_property
+    def shortest(self) -> int | None:
+        """The nominal length of the optimal policy."""
+        return self.nominal_length(self.solution.policy)
+
+    def evaluate(self, policy: IntArray) -> Evaluation:
+        """What this policy brings; quick where it is the one asked about last."""
+        if self._last is None or not np.array_equal(self._last[0], policy):
+            self._last = policy, self._evaluate(policy)
+        return self._last[1]
+
+    def gap(self, policy: IntArray) -> float:
+        """How far its value is below the optimum, relative to that."""
+        return relative_gap(self.evaluate(policy).start_value, self.best.start_value)
+
+    def nominal_length(self, policy: IntArray) -> int | None:
+        """The length of its run where the most likely outcome always happens."""
+        return nominal_length(self.problem, policy)
+
+    def returns(self, policy: IntArray, episodes: int, chance: Stream) -> FloatArray:
+        """The discounted rewards of so many sampled episodes."""
+        simulator = Simulator(self.problem, chance)
+        actions = np.ascontiguousarray(policy)
+        returns, under_way = np.empty(episodes), np.zeros(2)
+        episode = 0
+        while episode < episodes:
+            chance.refill()
+            episode = kernels.sample_returns(
+                simulator.world,
+                simulator.state,
+                actions,
+                self.gamma,
+                kernels.Numbers(chance.block, chance.at),
+                returns,
+                episode,
+                under_way,
+            )
+        return returns
+
+    def point(self, step: int, policy: IntArray) -> Point:
+        """The row of a learning curve at this step."""
+        judged = self.evaluate(policy)
+        return Point(
+            step, judged.start_value, self.gap(policy), judged.success, judged.nominal_length
+        )
+
+    def _evaluate(self, policy: IntArray) -> Evaluation:
+        return evaluate(self.problem, policy, self.gamma)
+
+
+def relative_gap(value: float, best: float) -> float:
+    """How far a value is below the best one, relative to that.
+
+    >>> relative_gap(0.9, 1.0), relative_gap(-2.0, -1.0), relative_gap(0.0, 0.0)
+    (0.09999999999999998, 1.0, 0.0)
+    """
+    if value == best:
+        return 0.0
+    return (best - value) / abs(best) if best != 0.0 else math.copysign(math.inf, best - value)

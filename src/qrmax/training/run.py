@@ -1,0 +1,257 @@
+"""`qrmax.train` and what it returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from qrmax.agents.base import Agent
+from qrmax.agents.registry import make_config
+from qrmax.errors import ParameterError, warn
+from qrmax.model.problem import Problem
+from qrmax.planning.arrays import IntArray
+from qrmax.planning.policy_evaluation import Evaluation
+from qrmax.seeding import stream
+from qrmax.training.environment import EnvPlayer
+from qrmax.training.evaluation import Point
+from qrmax.training.stopping import Budget, StoppingRule, as_rule
+from qrmax.training.trainer import Event, Session, TrainingConfig
+
+MAX_STEPS = 1_000_000
+MAX_ENV_STEPS = 100_000  # an environment of one's own is played in Python
+
+
+def train(
+    agent: str,
+    problem: Problem | Any,
+    *,
+    seed: int = 0,
+    max_steps: int | None = None,
+    stop: str | StoppingRule | None = None,
+    evaluate_every: int = 1000,
+    compiled: bool = True,
+    on_event: Callable[[Event], None] | None = None,
+    **settings: Any,
+) -> Run:
+    """Train an agent on a problem, or on a Gymnasium environment with a task.
+
+    >>> import qrmax
+    >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
+    >>> run.reason, run.evaluation.nominal_length
+    ('exact', 15)
+
+    `settings` are those of the agent (`qrmax list agents` shows them), `gamma` among them. `stop`
+    is "exact" (the policy is within 5 % of the optimum, at three checks in a row; where there is
+    a problem to solve this is the default), "nominal", "welch" or "budget", or a rule of
+    `qrmax.training.stopping` with settings of its own. The policy is checked every
+    `evaluate_every` steps. Training ends at `max_steps` in any case: 1,000,000 by default, 100,000
+    for an environment, which is played in Python and has no optimum to compare with.
+
+    `r_max` is by default the most that a step of the problem can pay; of an environment, the most
+    that its task can.
+    """
+    session = make_session(
+        agent,
+        problem,
+        seed=seed,
+        max_steps=max_steps,
+        stop=stop,
+        evaluate_every=evaluate_every,
+        compiled=compiled,
+        **settings,
+    )
+    return finish(session, on_event)
+
+
+def make_session(
+    agent: str,
+    problem: Problem | Any,
+    *,
+    seed: int = 0,
+    max_steps: int | None = None,
+    stop: str | StoppingRule | None = None,
+    evaluate_every: int = 1000,
+    compiled: bool = True,
+    **settings: Any,
+) -> Session:
+    """The session that `train` trains; see there."""
+    tabular = isinstance(problem, Problem)
+    if max_steps is None:
+        max_steps = MAX_STEPS if tabular else MAX_ENV_STEPS
+    if stop is None:
+        stop = "exact" if tabular else "budget"
+    training = TrainingConfig(
+        seed=seed,
+        max_steps=max_steps,
+        stop=as_rule(stop),
+        evaluate_every=evaluate_every,
+        compiled=compiled,
+    )
+    if isinstance(problem, Problem):
+        highest = problem.reward_range()[1]
+        config = make_config(agent, _with_r_max(agent, settings, highest))
+        _warn_of_pessimism(problem, config, highest)
+        return Session(agent, config, problem, training)
+    if not isinstance(training.stop, Budget):
+        raise ParameterError(
+            f"stop is {training.stop.name!r}; an environment has no known optimum to compare "
+            "with: allowed is 'budget'"
+        )
+    _check_env(problem)
+    make_config(agent, settings)  # bad settings are found before the environment is touched
+    player = EnvPlayer(problem, settings.get("gamma", 0.9), stream(seed, "environment"))
+    highest = max([1.0, *(edge.reward for edge in player.machine.edges)])
+    return Session(
+        agent, make_config(agent, _with_r_max(agent, settings, highest)), player, training
+    )
+
+
+def finish(session: Session, on_event: Callable[[Event], None] | None = None) -> Run:
+    """Train to the end."""
+    for event in session.events():
+        if on_event is not None:
+            on_event(event)
+    return Run(session)
+
+
+class Run:
+    """A run that has ended: what was learned, and how it came to be.
+
+    `reason` is the rule that was met, or "budget" where training took all its steps. `steps` is the
+    step at which the rule was first met, or all steps; `trained` is all steps in any case.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def agent(self) -> Agent:
+        """The agent, with all it has learned."""
+        return self._session.agent
+
+    @property
+    def problem(self) -> Problem | None:
+        """The problem; None for an environment."""
+        return self._session.task if isinstance(self._session.task, Problem) else None
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return self._session.training.seed
+
+    @property
+    def steps(self) -> int:
+        """When the rule was first met; all steps where it was not."""
+        return self._session.steps
+
+    @property
+    def trained(self) -> int:
+        """How many steps were taken in all."""
+        return self._session.progress.step
+
+    @property
+    def reason(self) -> str:
+        """Why training ended: the name of the rule that was met, or "budget"."""
+        return self._session.progress.reason or "budget"
+
+    @property
+    def seconds(self) -> float:
+        """How long learning took, without evaluations."""
+        return self._session.progress.seconds
+
+    @property
+    def curve(self) -> tuple[Point, ...]:
+        """The learning curve.
+
+        On a problem each row is exact. With a rule that does not evaluate exactly there is a row
+        for each of the first checks, and later for fewer. On an environment a row sums up the
+        episodes of training that ended since the last one.
+        """
+        return tuple(self._session.curve)
+
+    @cached_property
+    def policy(self) -> IntArray:
+        """The greedy policy at the end, `[s, q]`."""
+        return self.agent.policy()
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """What the policy brings, exactly; None for an environment."""
+        referee = self._session.referee
+        return None if referee is None else referee.evaluate(self.policy)
+
+    @property
+    def gap(self) -> float | None:
+        """How far the policy is below the optimum, relative to it; None for an environment."""
+        referee = self._session.referee
+        return None if referee is None else referee.gap(self.policy)
+
+    def act(self, observation: Any) -> int:
+        """The greedy action for an observation of the environment trained on."""
+        task = self._session.task
+        if isinstance(task, Problem):
+            return int(self.policy[int(observation["state"]), int(observation["task"])])
+        s = task.numbering.number(observation["state"])
+        return int(self.policy[s, int(observation["task"])]) + int(task.env.action_space.start)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything into a file, from which `qrmax.load` makes the run again."""
+        from qrmax.training.checkpoint import save
+
+        save(self._session, path)
+
+    def resume(
+        self,
+        max_steps: int | None = None,
+        *,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Run:
+        """Train on, up to so many steps in all; to the same result as without a break.
+
+        A run whose rule was met has nothing more to do. An environment starts a new episode.
+        """
+        session = self._session
+        if max_steps is not None:
+            session.training = replace(session.training, max_steps=max_steps)
+        return finish(session, on_event)
+
+    def __repr__(self) -> str:
+        published = ", published" if getattr(self.agent.config, "published", False) else ""
+        return (
+            f"Run({self.agent.name!r}{published} on {self._session.task.name!r}, "
+            f"seed {self.seed}: {self.steps} steps, {self.reason})"
+        )
+
+
+def _with_r_max(agent: str, settings: dict[str, Any], highest: float) -> dict[str, Any]:
+    """The settings, with the largest reward where the agent wants to know it and is not told."""
+    from qrmax.agents.registry import setting_names
+
+    if "r_max" in setting_names(agent) and "r_max" not in settings:
+        return {**settings, "r_max": max(highest, 0.0)}
+    return settings
+
+
+def _warn_of_pessimism(problem: Problem, config: Any, highest: float) -> None:
+    r_max, v_max = getattr(config, "r_max", highest), getattr(config, "v_max", None)
+    if v_max is None and r_max < highest:
+        warn(
+            f"r_max is {r_max:g}, but a step of {problem.name!r} can pay {highest:g}: what is not "
+            "known looks worse than it may be, and the optimum may never be found"
+        )
+
+
+def _check_env(env: Any) -> None:
+    if hasattr(env, "num_envs"):
+        raise ParameterError(
+            f"{str(env)[:80]} is a vector environment; these agents play one environment: "
+            "give the one that gymnasium.make makes"
+        )
+    if not (hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space")):
+        raise ParameterError(
+            f"problem is {str(env)[:60]!r}; needed: a Problem, such as "
+            "qrmax.make('office/map1/exp5'), or a Gymnasium environment in a qrmax.TaskWrapper"
+        )

@@ -1,0 +1,149 @@
+"""When a run has learned enough.
+
+A rule is checked every so often; once it holds at `in_a_row` checks in a row, training stops, and
+the run reports the step of the first of them. The rules:
+
+    exact     the policy's exact value is within 5 % of the optimum
+    nominal   its run without slips has the length of the optimal policy's
+    welch     the paper's: sampled returns of both policies cannot be told apart (Welch's t-test)
+    budget    never: the run takes all its steps
+
+A sampled test passes by accident where episodes are few or hardly ever pay: it says only that no
+difference was found. `exact` has no such error and is the default.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qrmax.errors import ParameterError, UnknownNameError, check_count, check_range
+from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.seeding import Stream
+from qrmax.training.evaluation import Referee
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoppingRule(ABC):
+    """When a run has learned enough."""
+
+    name: ClassVar[str]
+    exact: ClassVar[bool] = False  # whether a check evaluates the policy exactly
+
+    in_a_row: int = 3  # how many checks in a row must pass
+
+    def __post_init__(self) -> None:
+        check_count("in_a_row", self.in_a_row)
+
+    @abstractmethod
+    def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:
+        """Whether this policy is good enough."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exact(StoppingRule):
+    """The policy's exact value is close to the optimum."""
+
+    name = "exact"
+    exact = True
+
+    within: float = 0.05  # relative gap to the optimum
+
+    def __post_init__(self) -> None:
+        StoppingRule.__post_init__(self)
+        check_range("within", self.within, at_least=0.0, below=1.0)
+
+    def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:  # noqa: ARG002
+        """Whether the gap is small enough."""
+        return referee.gap(policy) <= self.within
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Nominal(StoppingRule):
+    """The policy's run without slips succeeds, and is as short as the optimal policy's."""
+
+    name = "nominal"
+
+    def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:  # noqa: ARG002
+        """Whether the run has the right length."""
+        length = referee.nominal_length(policy)
+        return length is not None and length == referee.shortest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Welch(StoppingRule):
+    """The returns of the policy and of the optimal one cannot be told apart."""
+
+    name = "welch"
+
+    episodes: int = 10_000  # sampled for each policy, at each check anew
+    alpha: float = 0.1  # the level below which a difference counts as found
+    in_a_row: int = 1
+
+    def __post_init__(self) -> None:
+        StoppingRule.__post_init__(self)
+        check_range("alpha", self.alpha, above=0.0, below=1.0)
+        check_count("episodes", self.episodes)
+        if self.episodes < 2:
+            raise ParameterError("episodes is 1; Welch's test needs at least 2")
+
+    def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:
+        """Whether the test finds no difference."""
+        ours = referee.returns(policy, self.episodes, chance)
+        best = referee.returns(referee.solution.policy, self.episodes, chance)
+        return welch_p_value(ours, best) >= self.alpha
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Budget(StoppingRule):
+    """Never: the run takes all its steps."""
+
+    name = "budget"
+
+    def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:  # noqa: ARG002
+        """Never."""
+        return False
+
+
+RULES: dict[str, type[StoppingRule]] = {rule.name: rule for rule in (Exact, Nominal, Welch, Budget)}
+
+
+def as_rule(stop: str | StoppingRule, **settings: Any) -> StoppingRule:
+    """The rule of that name, with these settings.
+
+    >>> as_rule("exact", within=0.01)
+    Exact(in_a_row=3, within=0.01)
+    """
+    if isinstance(stop, StoppingRule):
+        return stop
+    if stop not in RULES:
+        raise UnknownNameError("stopping rule", str(stop), RULES)
+    known = [field.name for field in fields(RULES[stop])]
+    for setting in settings:
+        if setting not in known:
+            raise UnknownNameError(f"setting of {stop}", setting, known)
+    return RULES[stop](**settings)
+
+
+def rule_as_data(rule: StoppingRule) -> dict[str, Any]:
+    """A rule as plain data, from which `as_rule(**data)` makes it again."""
+    return {"stop": rule.name, **asdict(rule)}
+
+
+def welch_p_value(first: FloatArray, second: FloatArray) -> float:
+    """The two-sided p-value of Welch's t-test of equal means.
+
+    Two samples without any variance are equal or are not: the p-value is 1 or 0.
+    """
+    from scipy.special import stdtr  # slow to import, and needed for this test only
+
+    variances = np.array([first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)])
+    difference = float(first.mean() - second.mean())
+    total = float(variances.sum())
+    if total == 0.0:
+        return 1.0 if difference == 0.0 else 0.0
+    freedom = total**2 / float((variances**2 / [len(first) - 1, len(second) - 1]).sum())
+    return float(2.0 * stdtr(freedom, -abs(difference) / np.sqrt(total)))

@@ -1,0 +1,213 @@
+"""The loop: an agent acts and learns, is judged now and then, and stops when it is good enough.
+
+A `Session` is a run under way. It yields events; whoever wants to show progress, store results or
+interrupt listens. Between two events a session is complete in itself: it can be saved there and
+gone on with later, to the same result.
+
+    for event in session.events():
+        match event:
+            case Progressed(step=t): ...
+            case Evaluated(point=row): ...
+            case Stopped(reason=why): ...
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from qrmax.agents.base import Agent, AgentConfig, Sizes
+from qrmax.agents.registry import make_agent
+from qrmax.errors import check_count, check_flag, warn
+from qrmax.model.problem import Problem
+from qrmax.model.simulator import Simulator
+from qrmax.seeding import Stream, stream
+from qrmax.training.environment import EnvPlayer, Player
+from qrmax.training.evaluation import Point, Referee
+from qrmax.training.stopping import StoppingRule
+
+STRETCH = 50_000  # steps between two events where the loop is compiled
+PYTHON_STRETCH = 500
+FULL_CURVE = 128  # from here on, a curve has fewer rows than there are checks
+STREAMS = ("world", "agent", "evaluation")
+
+
+class Progressed(NamedTuple):
+    """Training goes on."""
+
+    step: int
+
+
+class Evaluated(NamedTuple):
+    """The policy has been checked."""
+
+    step: int
+    passed: bool
+    point: Point | None  # None where only the stopping rule has looked
+
+
+class Stopped(NamedTuple):
+    """Training has ended."""
+
+    reason: str  # the rule that was met, or "budget"
+    steps: int  # the first of the checks that met it, or all steps
+
+
+Event = Progressed | Evaluated | Stopped
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingConfig:
+    """How an agent is trained."""
+
+    seed: int = 0
+    max_steps: int = 1_000_000
+    stop: StoppingRule
+    evaluate_every: int = 1000  # steps between two checks
+    compiled: bool = True  # where that is possible
+
+    def __post_init__(self) -> None:
+        check_count("max_steps", self.max_steps)
+        check_count("evaluate_every", self.evaluate_every)
+        check_flag("compiled", self.compiled)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a session has come."""
+
+    step: int = 0
+    streak: int = 0  # checks passed in a row
+    first: int = 0  # the step of the first of them
+    reason: str = ""  # why it has stopped; empty while it has not
+    seconds: float = 0.0  # spent in training
+
+
+class Session:
+    """A run under way."""
+
+    def __init__(
+        self,
+        agent: str,
+        config: AgentConfig,
+        task: Problem | EnvPlayer,
+        training: TrainingConfig,
+        streams: Mapping[str, Stream] | None = None,
+    ) -> None:
+        self.training = training
+        self.task = task
+        self.streams = streams or {name: stream(training.seed, name) for name in STREAMS}
+        self.player: Player
+        self.referee: Referee | None
+        if isinstance(task, Problem):
+            self.player = Simulator(task, self.streams["world"])
+            self.referee = Referee(task, config.gamma)
+            sizes = Sizes(task.n_states, task.n_task_states, task.n_actions)
+        else:
+            self.player, self.referee, sizes = task, None, task.sizes
+        self.agent: Agent = make_agent(agent, sizes, config, self.streams["agent"], task)
+        self.progress = Progress()
+        self.curve: list[Point] = []
+        self._r_max: float | None = getattr(config, "r_max", None)
+
+    def events(self) -> Iterator[Event]:
+        """Train on, until a rule is met or the budget is spent."""
+        progress, training = self.progress, self.training
+        while not progress.reason and progress.step < training.max_steps:
+            check = (progress.step // training.evaluate_every + 1) * training.evaluate_every
+            until = min(check, training.max_steps)
+            while progress.step < until:
+                started = time.perf_counter()
+                self._take(until - progress.step)
+                progress.seconds += time.perf_counter() - started
+                if progress.step < until:
+                    yield Progressed(progress.step)
+            if progress.step == check:
+                yield self._check()
+        yield Stopped(progress.reason or "budget", self.steps)
+
+    @property
+    def steps(self) -> int:
+        """The step to report: the first of the checks that passed, or all steps."""
+        return self.progress.first if self.progress.reason else self.progress.step
+
+    def _take(self, limit: int) -> None:
+        """Take up to so many steps."""
+        if isinstance(self.player, Simulator) and self.training.compiled:
+            target = self.progress.step + min(limit, STRETCH)
+            while self.progress.step < target:
+                taken, lesson = self.agent.fast_forward(self.player, target - self.progress.step)
+                self.progress.step += taken
+                if lesson is not None:
+                    self.agent.update(*lesson)
+            return
+        for _ in range(min(limit, PYTHON_STRETCH)):
+            player, agent = self.player, self.agent
+            if player.over:
+                player.reset()
+            s, q = player.s, player.q
+            a = agent.act(s, q)
+            step = player.step(a)
+            agent.update(s, q, a, step)
+            self.progress.step += 1
+            self._warn_of_more_than_r_max(step.r_env + step.r_task)
+
+    def _check(self) -> Evaluated:
+        """See whether the rule holds, and note a row of the curve."""
+        step, rule = self.progress.step, self.training.stop
+        passed, point = False, None
+        if isinstance(self.task, EnvPlayer):
+            point = _episodes_point(step, self.task)
+        elif self.referee is not None:
+            policy = self.agent.policy()
+            passed = rule.passes(policy, self.referee, self.streams["evaluation"])
+            if rule.exact or _has_row(step // self.training.evaluate_every):
+                point = self.referee.point(step, policy)
+        if point is not None:
+            self.curve.append(point)
+        self._count(passed)
+        return Evaluated(step, passed, point)
+
+    def _count(self, passed: bool) -> None:
+        progress, rule = self.progress, self.training.stop
+        if not passed:
+            progress.streak = 0
+            return
+        if progress.streak == 0:
+            progress.first = progress.step
+        progress.streak += 1
+        if progress.streak >= rule.in_a_row:
+            progress.reason = rule.name
+
+    def _warn_of_more_than_r_max(self, reward: float) -> None:
+        if self._r_max is not None and reward > self._r_max:
+            warn(
+                f"a step paid {reward:g}, which is more than r_max = {self._r_max:g}: what is not "
+                f"known looks worse than it may be; give r_max={reward:g} or more"
+            )
+            self._r_max = None  # once is enough
+
+
+def _has_row(check: int) -> bool:
+    """Whether the curve has a row for this check: fewer and fewer, as curves are looked at."""
+    spacing = 1
+    while check > FULL_CURVE * spacing:
+        spacing *= 2
+    return check % spacing == 0
+
+
+def _episodes_point(step: int, player: EnvPlayer) -> Point | None:
+    """What the episodes of training since the last check have brought."""
+    episodes, player.episodes = player.episodes, []
+    if not episodes:
+        return None
+    count = len(episodes)
+    return Point(
+        step,
+        start_value=sum(episode.value for episode in episodes) / count,
+        gap=None,
+        success=sum(episode.success for episode in episodes) / count,
+        nominal_length=None,
+    )
