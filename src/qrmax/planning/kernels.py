@@ -702,6 +702,8 @@ def follow(
     Returns the discounted reward collected, the probability of success within these steps, and the
     mean of (length x success).
     """
+    succ, prob, reward = env.succ, env.prob, env.reward
+    label_of, next_state, task_prob, task_reward = task
     n_q, n_states = done.shape
     here, there = start.copy(), np.zeros(start.shape)  # probability mass now and one step later
     active, reached = np.empty(start.size, np.int32), np.empty(start.size, np.int32)
@@ -721,17 +723,17 @@ def follow(
             q, s = active[i] // n_states, active[i] % n_states
             mass, a = here[q, s], policy[q, s]
             here[q, s] = 0.0
-            collected += discount * mass * env.reward[s, a]
-            for k in range(env.succ.shape[2]):
-                arriving = mass * env.prob[s, a, k]
+            collected += discount * mass * reward[s, a]
+            for k in range(succ.shape[2]):
+                arriving = mass * prob[s, a, k]
                 if arriving <= 0.0:
                     continue
-                target = env.succ[s, a, k]
-                label = task.label[target]
-                collected += discount * arriving * task.reward[q, label]
-                for j in range(task.next_state.shape[2]):
-                    moving = arriving * task.prob[q, label, j]
-                    next_q = task.next_state[q, label, j]
+                target = succ[s, a, k]
+                label = label_of[target]
+                collected += discount * arriving * task_reward[q, label]
+                for j in range(next_state.shape[2]):
+                    moving = arriving * task_prob[q, label, j]
+                    next_q = next_state[q, label, j]
                     if moving <= 0.0:
                         continue
                     if not done[next_q, target]:
