@@ -166,9 +166,9 @@ class Run:
     def curve(self) -> tuple[Point, ...]:
         """The learning curve.
 
-        On a problem each row is exact. With a rule that does not evaluate exactly there is a row
-        for each of the first checks, and later for fewer. On an environment a row sums up the
-        episodes of training that ended since the last one.
+        On a problem each row is exact; there is one for each of the first 128 checks, later for
+        fewer, and for every check that was passed. On an environment a row sums up the episodes of
+        training that ended since the last one.
         """
         return tuple(self._session.curve)
 
