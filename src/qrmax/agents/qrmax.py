@@ -75,7 +75,6 @@ class QRMax(ModelBased):
             gamma=self.config.gamma,
             optimistic=self.config.optimistic,
             tolerance=self.config.tolerance,
-            signed=False,
         )
 
     def values(self, s: int, q: int) -> FloatArray:
