@@ -142,6 +142,17 @@ def test_training_on_is_the_same_as_not_having_stopped(learner: Learner) -> None
     assert_same_run(whole, parts)
 
 
+def test_a_run_that_was_gone_on_with_tells_of_its_new_policy() -> None:
+    problem = qrmax.make("office/map1/exp1")
+    run = qrmax.train("qrmax-rm", problem, max_steps=1000)
+    assert run.gap == 1.0
+    longer = run.resume(200_000)
+    for seen in (run, longer):
+        assert seen.reason == "exact"
+        assert np.array_equal(seen.policy, seen.agent.policy())
+        assert seen.gap == longer.curve[-1].gap <= 0.05
+
+
 def test_a_run_whose_rule_was_met_has_nothing_more_to_do() -> None:
     run = qrmax.train("qrm", corridor(), evaluate_every=100, max_steps=20_000)
     before = run.agent.snapshot()["qt"], run.trained, run.steps

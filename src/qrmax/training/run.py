@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from qrmax.agents.base import Agent
@@ -126,6 +125,7 @@ class Run:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._policy: tuple[int, IntArray] | None = None  # and the step that it is of
 
     @property
     def agent(self) -> Agent:
@@ -172,10 +172,12 @@ class Run:
         """
         return tuple(self._session.curve)
 
-    @cached_property
+    @property
     def policy(self) -> IntArray:
         """The greedy policy at the end, `[s, q]`."""
-        return self.agent.policy()
+        if self._policy is None or self._policy[0] != self.trained:  # it was trained on since
+            self._policy = self.trained, self.agent.policy()
+        return self._policy[1]
 
     @property
     def evaluation(self) -> Evaluation | None:
