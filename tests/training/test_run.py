@@ -205,6 +205,7 @@ def test_an_argument_out_of_range_is_named(arguments: dict[str, Any], message: s
     [
         ("qrmax", {"stop": "exakt"}, ("stopping rule 'exakt'", "did you mean 'exact'?", "welch")),
         ("qrmax", {"stop": 3}, ("stopping rule '3'", "known: budget, exact")),
+        ("qrmax", {"stop": ["exact"]}, ("stopping rule", "known: budget, exact")),
         ("qrmax", {"t_E": 3}, ("setting of qrmax 't_E'", "did you mean 't_env'?")),
         ("q-learning", {"t_env": 3}, ("setting of q-learning 't_env'", "known: alpha, epsilon")),
         ("qrmx", {}, ("agent 'qrmx'", "did you mean 'qrmax'?", "rmax-rm")),

@@ -119,7 +119,7 @@ def as_rule(stop: str | StoppingRule, **settings: Any) -> StoppingRule:
     """
     if isinstance(stop, StoppingRule):
         return stop
-    if stop not in RULES:
+    if not isinstance(stop, str) or stop not in RULES:
         raise UnknownNameError("stopping rule", str(stop), RULES)
     known = [field.name for field in fields(RULES[stop])]
     for setting in settings:
