@@ -221,9 +221,10 @@ def test_an_unknown_name_is_answered_with_the_known_ones(
 
 
 @pytest.mark.parametrize("problem", ["office/map1/exp1", None, 3, corridor().mdp, fetch_task()])
-def test_what_is_no_problem_is_answered_with_how_to_get_one(problem: Any) -> None:
+@pytest.mark.parametrize("stop", [None, "exact", "budget"])
+def test_what_is_no_problem_is_answered_with_how_to_get_one(problem: Any, stop: Any) -> None:
     with pytest.raises(ParameterError) as caught:
-        qrmax.train("qrmax", problem)
+        qrmax.train("qrmax", problem, stop=stop)
     assert "needed: a Problem, such as qrmax.make('office/map1/exp5')" in str(caught.value)
     assert "TaskWrapper" in str(caught.value)
 

@@ -94,12 +94,12 @@ def make_session(
         config = make_config(agent, _with_r_max(agent, settings, highest))
         _warn_of_pessimism(problem, config, highest)
         return Session(agent, config, problem, training)
+    _check_env(problem)
     if not isinstance(training.stop, Budget):
         raise ParameterError(
             f"stop is {training.stop.name!r}; an environment has no known optimum to compare "
             "with: allowed is 'budget'"
         )
-    _check_env(problem)
     make_config(agent, settings)  # bad settings are found before the environment is touched
     player = EnvPlayer(problem, settings.get("gamma", 0.9), stream(seed, "environment"))
     highest = max([1.0, *(edge.reward for edge in player.machine.edges)])
