@@ -59,21 +59,28 @@ def test_r_max_is_never_negative() -> None:
     assert qrmax.train("qrmax", costly, max_steps=10).agent.config.r_max == 0.0
 
 
-def test_an_r_max_that_is_too_small_warns_of_it_and_is_taken() -> None:
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_r_max_that_is_too_small_warns_of_it_once_and_is_taken(compiled: bool) -> None:
     with pytest.warns(qrmax.QRMaxWarning, match=r"r_max is 0.5, but a step .* can pay 1") as told:
-        run = qrmax.train("qrmax", corridor(), r_max=0.5, max_steps=10)
+        run = qrmax.train(
+            "qrmax", corridor(), r_max=0.5, t_env=3, max_steps=2000, compiled=compiled
+        )
     assert run.agent.config.r_max == 0.5
+    assert run.evaluation.success > 0.5  # so that 1 has been paid
     assert len(told) == 1
     assert told[0].filename == __file__  # it points to whoever called
 
 
 @pytest.mark.parametrize("settings", [{"r_max": 1.0}, {"r_max": 0.5, "v_max": 10.0}, {}])
+@pytest.mark.parametrize("compiled", [True, False])
 def test_an_r_max_that_is_large_enough_or_does_not_matter_is_no_reason_to_warn(
-    settings: dict[str, float],
+    settings: dict[str, float], compiled: bool
 ) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        run = qrmax.train("qrmax", corridor(), t_env=3, max_steps=2000, **settings)
+        run = qrmax.train(
+            "qrmax", corridor(), t_env=3, max_steps=2000, compiled=compiled, **settings
+        )
     assert run.evaluation.success > 0.5  # so that 1 has been paid
 
 

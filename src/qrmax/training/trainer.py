@@ -110,7 +110,9 @@ class Session:
         self.agent: Agent = make_agent(agent, sizes, config, self.streams["agent"], task)
         self.progress = Progress()
         self.curve: list[Point] = []
-        self._r_max: float | None = getattr(config, "r_max", None)
+        self._r_max: float | None = None  # what a step should not pay more than
+        if self.referee is None and getattr(config, "v_max", None) is None:
+            self._r_max = getattr(config, "r_max", None)
 
     def events(self) -> Iterator[Event]:
         """Train on, until a rule is met or the budget is spent."""
