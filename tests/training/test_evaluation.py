@@ -1,0 +1,137 @@
+"""The referee: exact values, gaps, and sampled returns that agree with them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import qrmax
+from qrmax.errors import ModelError
+from qrmax.seeding import stream
+from qrmax.training.evaluation import Point, Referee, relative_gap
+from random_problems import problems, random_policy
+from small_runs import corridor, fetching, never_fetching
+
+MOST_DEVIATIONS = 4.5  # of a mean from the truth: by chance once in 150,000 samples
+
+
+def deviations(
+    problem: qrmax.Problem, policy: np.ndarray, episodes: int, gamma: float = 0.9
+) -> float:
+    """How far the mean of sampled returns is from the exact value, in standard errors."""
+    returns = Referee(problem, gamma).returns(policy, episodes, stream(1, "evaluation"))
+    assert returns.shape == (episodes,)
+    exact = qrmax.evaluate(problem, policy, gamma).start_value
+    error = returns.std(ddof=1) / np.sqrt(episodes)
+    distance = abs(returns.mean() - exact)
+    return 0.0 if distance < 1e-9 * (1.0 + abs(exact)) else float(distance / error)
+
+
+# --- sampled returns
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        corridor(),
+        corridor(limit=9, slip=0.3),  # most episodes are cut off
+        corridor(chance=0.4),  # the machine draws, too
+        corridor(bonus=0.5, limit=12),
+        corridor(limit=None, bonus=-0.25, chance=0.7),
+    ],
+    ids=["plain", "truncated", "random machine", "world pays", "no limit"],
+)
+@pytest.mark.parametrize("gamma", [0.9, 0.5])
+def test_sampled_returns_agree_with_the_exact_value(problem: qrmax.Problem, gamma: float) -> None:
+    assert deviations(problem, fetching(problem), 20_000, gamma) < MOST_DEVIATIONS
+
+
+@pytest.mark.parametrize("name", ["office/map0/exp0", "office/map1/exp1", "office/map4/exp6"])
+def test_sampled_returns_of_optimal_policies_agree_with_their_value(name: str) -> None:
+    problem = qrmax.make(name)
+    assert deviations(problem, qrmax.solve(problem).policy, 20_000) < MOST_DEVIATIONS
+
+
+@settings(max_examples=40)
+@given(problem=problems(), seed=st.integers(0, 99), limit=st.sampled_from([1, 4, 40]))
+def test_sampled_returns_agree_with_the_exact_value_on_any_problem(
+    problem: qrmax.Problem, seed: int, limit: int
+) -> None:
+    problem.max_episode_steps = limit
+    assume(not (problem.start() * problem.done()).any())  # sampling knows only real episodes
+    assert deviations(problem, random_policy(problem, seed), 4000) < 6.0
+
+
+def test_sampling_goes_on_in_its_stream_and_leaves_no_trace_elsewhere() -> None:
+    referee, chance = Referee(corridor(), 0.9), stream(3, "evaluation")
+    policy = fetching(referee.problem)
+    first, second = (referee.returns(policy, 500, chance) for _ in range(2))
+    again = Referee(corridor(), 0.9).returns(policy, 500, stream(3, "evaluation"))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, second)
+
+
+def test_more_episodes_than_numbers_are_drawn_ahead_are_sampled_just_as_well() -> None:
+    """Blocks of random numbers end in the middle of episodes; nothing may be lost there."""
+    referee = Referee(corridor(), 0.9)
+    policy = fetching(referee.problem)
+    many = referee.returns(policy, 5000, stream(0, "evaluation"))
+    few = referee.returns(policy, 10, stream(0, "evaluation"))
+    assert np.array_equal(many[:10], few)
+    best = 0.9**6
+    assert many.max() == pytest.approx(best)
+    assert set(np.unique(many)) <= {0.0, *np.unique(many[many > 0.9**30])}
+
+
+# --- exact values
+
+
+def test_a_row_of_the_curve_is_the_evaluation() -> None:
+    problem = corridor()
+    referee = Referee(problem, 0.8)
+    for policy in (fetching(problem), never_fetching(problem), random_policy(problem, 3)):
+        judged = qrmax.evaluate(problem, policy, 0.8)
+        assert referee.evaluate(policy) == judged
+        best = qrmax.evaluate(problem, qrmax.solve(problem, 0.8).policy, 0.8)
+        assert referee.point(70, policy) == Point(
+            70,
+            judged.start_value,
+            relative_gap(judged.start_value, best.start_value),
+            judged.success,
+            judged.nominal_length,
+        )
+    assert referee.gap(fetching(problem)) == 0.0
+    assert referee.gap(never_fetching(problem)) > 0.9
+
+
+@pytest.mark.small_enough_without_jit
+@pytest.mark.parametrize(
+    ("value", "best", "gap"),
+    [
+        (1.0, 1.0, 0.0),
+        (0.75, 1.0, 0.25),
+        (0.0, 2.0, 1.0),
+        (-2.0, 2.0, 2.0),
+        (-3.0, -2.0, 0.5),
+        (3.0, 2.0, -0.5),
+        (0.0, 0.0, 0.0),
+        (-1.0, 0.0, math.inf),
+        (1.0, 0.0, -math.inf),
+    ],
+)
+def test_a_gap_is_relative_to_the_optimum(value: float, best: float, gap: float) -> None:
+    assert relative_gap(value, best) == gap
+
+
+def test_a_problem_whose_episodes_are_over_at_once_is_refused() -> None:
+    problem = corridor()
+    mdp = qrmax.TabularMDP(
+        problem.mdp.succ, problem.mdp.prob, terminal=[True] * problem.n_states, start=2
+    )
+    over = qrmax.Problem(mdp, problem.machine, problem.labels, problem.label)
+    with pytest.raises(ModelError, match="over before it begins"):
+        qrmax.train("qrmax", over)
