@@ -199,6 +199,28 @@ def test_the_p_value_where_one_sample_does_not_vary_is_that_of_scipy() -> None:
     assert welch_p_value(one, other) == pytest.approx(expected, rel=1e-12)
 
 
+@given(
+    value=st.floats(-1000.0, 1000.0),
+    sizes=st.tuples(st.integers(2, 200), st.integers(2, 200)),
+    apart=st.sampled_from([0.0, 1e-6, 1.0, -30.0]),
+)
+def test_samples_that_do_not_vary_are_equal_or_are_not(
+    value: float, sizes: tuple[int, int], apart: float
+) -> None:
+    one, other = np.full(sizes[0], value), np.full(sizes[1], value + apart)
+    assert welch_p_value(one, other) == (1.0 if one[0] == other[0] else 0.0)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-9, 1e9, 1e200])
+def test_the_p_value_does_not_depend_on_the_unit(unit: float) -> None:
+    """Long tasks are discounted to very little."""
+    rng = np.random.default_rng(0)
+    one, other = rng.random(20), rng.random(30) + 0.2
+    expected = welch_p_value(one, other)
+    assert 0.001 < expected < 0.9
+    assert welch_p_value(one * unit, other * unit) == pytest.approx(expected, rel=1e-9)
+
+
 # --- rules as data
 
 
