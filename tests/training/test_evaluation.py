@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ import qrmax
 from qrmax.errors import ModelError
 from qrmax.seeding import stream
 from qrmax.training.evaluation import Point, Referee, relative_gap
+from qrmax.training.stopping import Welch
 from random_problems import problems, random_policy
 from small_runs import corridor, fetching, never_fetching
 
@@ -29,6 +33,22 @@ def deviations(
     error = returns.std(ddof=1) / np.sqrt(episodes)
     distance = abs(returns.mean() - exact)
     return 0.0 if distance < 1e-9 * (1.0 + abs(exact)) else float(distance / error)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Fail rather than wait for ever."""
+
+    def late(*_: object) -> None:
+        pytest.fail(f"took longer than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 # --- sampled returns
@@ -85,6 +105,26 @@ def test_more_episodes_than_numbers_are_drawn_ahead_are_sampled_just_as_well() -
     best = 0.9**6
     assert many.max() == pytest.approx(best)
     assert set(np.unique(many)) <= {0.0, *np.unique(many[many > 0.9**30])}
+
+
+def test_a_policy_that_never_ends_is_sampled_all_the_same() -> None:
+    problem = corridor(limit=None, slip=0.0)
+    referee = Referee(problem, 0.9)
+    with within(20.0):
+        returns = referee.returns(never_fetching(problem), 100, stream(0, "evaluation"))
+        assert not returns.any()
+        assert not Welch(episodes=100).passes(
+            never_fetching(problem), referee, stream(0, "evaluation")
+        )
+        run = qrmax.train("q-learning", problem, stop=Welch(episodes=50), max_steps=3000)
+    assert run.trained > 0
+
+
+def test_what_never_ends_and_always_pays_is_worth_what_discounting_makes_of_it() -> None:
+    problem = corridor(limit=None, slip=0.0, bonus=1.0)
+    with within(20.0):
+        returns = Referee(problem, 0.5).returns(never_fetching(problem), 10, stream(0, "any"))
+    assert returns == pytest.approx(2.0, rel=1e-9)
 
 
 # --- exact values
