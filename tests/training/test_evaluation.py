@@ -148,6 +148,14 @@ def test_a_row_of_the_curve_is_the_evaluation() -> None:
     assert referee.gap(never_fetching(problem)) > 0.9
 
 
+def test_a_policy_that_was_changed_is_judged_anew() -> None:
+    referee = Referee(corridor(), 0.9)
+    policy = fetching(referee.problem)
+    before = referee.evaluate(policy)
+    policy[:] = never_fetching(referee.problem)
+    assert referee.evaluate(policy) == qrmax.evaluate(referee.problem, policy) != before
+
+
 @pytest.mark.small_enough_without_jit
 @pytest.mark.parametrize(
     ("value", "best", "gap"),

@@ -60,7 +60,7 @@ class Referee:
     def evaluate(self, policy: IntArray) -> Evaluation:
         """What this policy brings; quick where it is the one asked about last."""
         if self._last is None or not np.array_equal(self._last[0], policy):
-            self._last = policy, self._evaluate(policy)
+            self._last = policy.copy(), self._evaluate(policy)
         return self._last[1]
 
     def gap(self, policy: IntArray) -> float:
