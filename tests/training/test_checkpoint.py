@@ -90,6 +90,26 @@ def test_the_rule_is_in_the_file(stop: Any, tmp_path: Path) -> None:
     assert session_of(reloaded(run, tmp_path / "run")).training.stop == stop
 
 
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    """A seed often comes from np.arange."""
+    run = qrmax.train(
+        "qrmax",
+        corridor(),
+        seed=np.int64(3),
+        max_steps=np.int32(200),
+        evaluate_every=np.int64(50),
+        stop=Exact(within=np.float32(0.25), in_a_row=np.int64(9)),
+        t_env=np.int64(3),
+        gamma=np.float32(0.9),
+        r_max=np.int8(1),
+        compiled=False,
+    )
+    loaded = reloaded(run, tmp_path / "run")
+    assert_same_run(loaded, run)
+    assert_same_run(loaded.resume(400), run.resume(400))
+    assert (loaded.seed, loaded.agent.config.t_env) == (3, 3)
+
+
 @pytest.mark.parametrize("name", ["run", "run.safetensors", "a name with spaces, ü and 漢字"])
 def test_any_name_will_do_for_a_file(name: str, tmp_path: Path) -> None:
     run = qrmax.train("qrm", corridor(), max_steps=100)

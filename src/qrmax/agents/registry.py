@@ -6,6 +6,8 @@ import dataclasses
 import importlib
 from typing import Any
 
+import numpy as np
+
 from qrmax.agents.base import Agent, AgentConfig, Sizes
 from qrmax.agents.experience import Counterfactual, Observed, Task
 from qrmax.errors import UnknownNameError
@@ -58,7 +60,9 @@ def make_config(name: str, settings: dict[str, Any]) -> AgentConfig:
     for setting in settings:
         if setting not in known:
             raise UnknownNameError(f"setting of {name}", str(setting), known)
-    return agent_class(name).Config(**settings)
+    # numbers of NumPy's become Python's: single precision in a setting would spread
+    plain = {key: x.item() if isinstance(x, np.generic) else x for key, x in settings.items()}
+    return agent_class(name).Config(**plain)
 
 
 def make_agent(name: str, sizes: Sizes, config: AgentConfig, rng: Stream, task: Task) -> Agent:

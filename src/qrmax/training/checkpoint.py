@@ -57,7 +57,7 @@ def save(session: Session, path: str | os.PathLike[str]) -> None:
             "problem.label": session.task.label,
         }
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps(described)
+    text = json.dumps(described, default=_plain)
     header = {"qrmax": text, "sha256": _checksum(text, arrays)}
     write_whole(path, to_bytes(arrays, metadata=header))
 
@@ -111,6 +111,11 @@ def _describe(session: Session) -> dict[str, Any]:
         "tabular": isinstance(session.task, Problem),
         "task": task,
     }
+
+
+def _plain(number: np.generic) -> Any:
+    """A number of NumPy's as one of Python's."""
+    return number.item()
 
 
 def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
