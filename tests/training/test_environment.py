@@ -337,6 +337,17 @@ def test_a_random_task_is_learned_on_an_environment() -> None:
 # --- going on, and files
 
 
+def test_playing_the_environment_oneself_between_two_runs_does_no_harm() -> None:
+    """A room without noise: each action always leads to the same place."""
+    env = room()
+    run = qrmax.train("qrmax", env, t_env=10, max_steps=5)
+    for until in range(10, 400, 5):
+        successes(run, env, 1)
+        run = run.resume(until)
+    assert run.trained == 395
+    assert (run.agent.env.counts.outcome[..., 1:] == -1).all()
+
+
 def test_training_on_learns_on() -> None:
     env = lake()
     run = qrmax.train("qrmax", env, t_env=1, max_steps=20)

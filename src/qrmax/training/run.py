@@ -218,6 +218,8 @@ class Run:
         session = self._session
         if max_steps is not None:
             session.training = replace(session.training, max_steps=max_steps)
+        if isinstance(session.task, EnvPlayer):
+            session.task.over = True  # someone else may have played it since
         return finish(session, on_event)
 
     def __repr__(self) -> str:
