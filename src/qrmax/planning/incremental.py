@@ -249,10 +249,19 @@ def _padded(array: NDArray[Any], width: int) -> NDArray[Any]:
 def _check_numbers(
     arrays: Mapping[str, NDArray[Any]], allowed: Mapping[str, tuple[int, int]]
 ) -> None:
-    """Refuse indices that point nowhere: compiled code does not look."""
+    """Refuse indices that point nowhere, and chains without an end: compiled code does not look."""
+    for one, other in (("env.succ", "env.prob"), ("task.next_state", "task.prob")):
+        if arrays[one].shape != arrays[other].shape or arrays[one].size == 0:
+            raise ModelError(f"{one} and {other} do not fit together")
     for name, (low, high) in allowed.items():
         array = arrays[name]
         if array.size and not (low <= array.min() and array.max() < high):
             raise ModelError(f"{name} points outside {low} to {high - 1}")
     if arrays["env.link"].size != arrays["env.succ"].size:
         raise ModelError("env.link has another size than env.succ")
+    chained = np.concatenate([arrays["env.head"], arrays["env.link"]])
+    chained = chained[chained >= 0]
+    if len(np.unique(chained)) != len(chained):
+        raise ModelError("env.link leads to an edge twice")
+    if not np.array_equal(arrays["work.waiting"].sum(axis=1), arrays["work.length"]):
+        raise ModelError("work.length is not the number of those waiting")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from qrmax.agents.base import Agent
@@ -95,12 +94,12 @@ def make_session(
         config = make_config(agent, _with_r_max(agent, settings, highest))
         _warn_of_pessimism(problem, config, highest)
         return Session(agent, config, problem, training)
+    _check_env(problem)
     if not isinstance(training.stop, Budget):
         raise ParameterError(
             f"stop is {training.stop.name!r}; an environment has no known optimum to compare "
             "with: allowed is 'budget'"
         )
-    _check_env(problem)
     make_config(agent, settings)  # bad settings are found before the environment is touched
     player = EnvPlayer(problem, settings.get("gamma", 0.9), stream(seed, "environment"))
     highest = max([1.0, *(edge.reward for edge in player.machine.edges)])
@@ -126,6 +125,7 @@ class Run:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._policy: tuple[int, IntArray] | None = None  # and the step that it is of
 
     @property
     def agent(self) -> Agent:
@@ -172,10 +172,12 @@ class Run:
         """
         return tuple(self._session.curve)
 
-    @cached_property
+    @property
     def policy(self) -> IntArray:
         """The greedy policy at the end, `[s, q]`."""
-        return self.agent.policy()
+        if self._policy is None or self._policy[0] != self.trained:  # it was trained on since
+            self._policy = self.trained, self.agent.policy()
+        return self._policy[1]
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -216,6 +218,8 @@ class Run:
         session = self._session
         if max_steps is not None:
             session.training = replace(session.training, max_steps=max_steps)
+        if isinstance(session.task, EnvPlayer):
+            session.task.over = True  # someone else may have played it since
         return finish(session, on_event)
 
     def __repr__(self) -> str:
