@@ -144,7 +144,15 @@ def test_a_long_curve_has_fewer_and_fewer_rows() -> None:
 
 @pytest.mark.parametrize("rule", [Exact(in_a_row=5000), Nominal(in_a_row=5000)])
 def test_every_check_that_is_passed_has_a_row(rule: StoppingRule) -> None:
-    run, events = events_of(stop=rule, evaluate_every=2, max_steps=2 * 600)
+    events: list[Event] = []
+    run = qrmax.train(
+        *("qrmax", corridor()),
+        t_env=3,
+        stop=rule,
+        evaluate_every=2,
+        max_steps=2 * 600,
+        on_event=events.append,
+    )
     passed = {event.step for event in events if isinstance(event, Evaluated) and event.passed}
     assert len([step for step in passed if step > 2 * 300]) > 100
     assert passed <= {row.step for row in run.curve}
