@@ -131,7 +131,7 @@ def successes(run: qrmax.Run, env: Any, episodes: int, *, seed: int = 1000) -> i
         seen, info = env.reset(seed=seed + episode)
         over = False
         while not over:
-            seen, _, ended, cut, info = env.step(run.act(seen))
+            seen, _, ended, cut, info = env.step(run.act(seen, info))
             over = ended or cut
         count += info["success"]
     return count

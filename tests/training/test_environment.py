@@ -133,23 +133,7 @@ def test_labels_of_steps_are_learned_where_the_state_reached_settles_them(name: 
     assert successes(run, env, 1) == 1
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *AGENTS[:4],
-        *(
-            pytest.param(
-                name,
-                marks=pytest.mark.xfail(
-                    strict=True,
-                    raises=AssertionError,
-                    reason="learns the machine by (q, s'), which is not enough here",
-                ),
-            )
-            for name in AGENTS[4:]
-        ),
-    ],
-)
+@pytest.mark.parametrize("name", AGENTS)
 def test_labels_of_steps_are_learned_where_it_matters_where_the_step_came_from(name: str) -> None:
     def labels(before: int, action: int, after: int, _: Any) -> set[str]:
         return {"came_up"} if (before, action, after) == (4, UP, 0) else set()
@@ -163,6 +147,31 @@ def test_labels_of_steps_are_learned_where_it_matters_where_the_step_came_from(n
         name, env, planning={"t_env": 2, "max_steps": 3000}, other={"alpha": 0.3, "max_steps": 6000}
     )
     assert successes(run, env, 1) == 1
+
+
+@pytest.mark.parametrize("name", ["qrmax", "qrmax-rm"])
+def test_where_labels_belong_to_steps_the_action_depends_on_what_was_read(name: str) -> None:
+    env = qrmax.TaskWrapper(
+        gymnasium.make("FrozenLake-v1", is_slippery=False),
+        in_order("moved"),
+        transition_labels=lambda before, _, after, __: {"moved"} if before != after else set(),
+    )
+    run = qrmax.train(name, env, max_steps=50, t_env=1)
+    assert run.policy.shape == (2 * 16, 2)  # each observation with and without "moved"
+    seen, info = env.reset(seed=0)
+    assert run.act(seen, info) in range(4)
+    with pytest.raises(ParameterError, match="give both"):
+        run.act(seen)
+
+
+def test_too_many_propositions_for_labels_of_steps_are_refused() -> None:
+    names = [f"p{number}" for number in range(9)]
+    env = qrmax.TaskWrapper(
+        gymnasium.make("FrozenLake-v1"), in_order(*names), transition_labels=lambda *_: set()
+    )
+    with pytest.raises(ParameterError, match="names 9 propositions"):
+        qrmax.train("qrmax", env, max_steps=10)
+    assert qrmax.train("rmax", env, max_steps=10).trained == 10
 
 
 # --- rewards and ends keep their meaning

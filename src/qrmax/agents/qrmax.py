@@ -50,6 +50,7 @@ class QRMax(ModelBased):
     """QR-Max: sees the machine's state, does not know the machine, learns two small models."""
 
     name = "qrmax"
+    factored = True
     Config = QRMaxConfig
     loop = staticmethod(kernels.explore_factored)
     config: QRMaxConfig

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax._version import __version__
-from qrmax.agents.registry import make_config
+from qrmax.agents.registry import agent_class, make_config
 from qrmax.automata.files import format_task, parse_task
 from qrmax.errors import MOST, CheckpointError, ParameterError, QRMaxError
 from qrmax.model.mdp import TabularMDP
@@ -135,7 +135,8 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
         session = Session(described["agent"], config, problem, training, streams)
         _restore_simulator(session, task["state"])
     else:
-        player = EnvPlayer(_needed(env, task), config.gamma, streams["world"])
+        factored = agent_class(described["agent"]).factored
+        player = EnvPlayer(_needed(env, task), config.gamma, streams["world"], factored=factored)
         player.know_labels([frozenset(label) for label in task["labels"]])
         same_task = format_task(player.machine) == task["machine"]
         if not same_task or list(player.sizes) != list(task["sizes"]):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from qrmax.agents.base import Agent
-from qrmax.agents.registry import default_settings, make_config
+from qrmax.agents.registry import agent_class, default_settings, make_config
 from qrmax.errors import ParameterError, warn
 from qrmax.model.problem import Problem
 from qrmax.planning.arrays import IntArray
@@ -100,8 +100,9 @@ def make_session(
             f"stop is {training.stop.name!r}; an environment has no known optimum to compare "
             "with: allowed is 'budget'"
         )
-    make_config(agent, settings)  # bad settings are found before the environment is touched
-    player = EnvPlayer(problem, settings.get("gamma", 0.9), stream(seed, "environment"))
+    config = make_config(agent, settings)  # bad settings are found before the env is touched
+    chance, factored = stream(seed, "environment"), agent_class(agent).factored
+    player = EnvPlayer(problem, config.gamma, chance, factored=factored)
     highest = max([1.0, *(edge.reward for edge in player.machine.edges)])
     return Session(
         agent, make_config(agent, _with_r_max(agent, settings, highest)), player, training
@@ -191,12 +192,15 @@ class Run:
         referee = self._session.referee
         return None if referee is None else referee.gap(self.policy)
 
-    def act(self, observation: Any) -> int:
-        """The greedy action for an observation of the environment trained on."""
+    def act(self, observation: Any, info: Any = None) -> int:
+        """The greedy action for an observation of the environment trained on.
+
+        Where labels belong to whole steps, `info` is needed as well.
+        """
         task = self._session.task
         if isinstance(task, Problem):
             return int(self.policy[int(observation["state"]), int(observation["task"])])
-        s = task.numbering.number(observation["state"])
+        s = task.number(observation, info)
         return int(self.policy[s, int(observation["task"])]) + int(task.env.action_space.start)
 
     def save(self, path: str | os.PathLike[str]) -> None:
