@@ -434,14 +434,16 @@ def explore_joint(
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
         r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        plain = known_done[0, s_next * n_q + q_next] or not terminated
+        world_ended = terminated and not terminal[q_next]
+        plain = True
         low, high = (0, n_q) if counterfactual else (q, q + 1)
         for p in range(low, high):
             if plain and not terminal[p]:
                 p_next = next_state[p, label, 0] if counterfactual else q_next
                 x, x_next = s * n_q + p, s_next * n_q + p_next
                 times = own_times if p == q else 1
-                plain = _counts_plainly(n, outcome, t_env, times, x, a, x_next)
+                plain = known_done[0, x_next] or not (world_ended or terminal[p_next])
+                plain = plain and _counts_plainly(n, outcome, t_env, times, x, a, x_next)
         if not plain:
             return Taken(
                 taken, True, s, q, a, s_next, q_next, label, r_env, r_task, terminated, truncated
