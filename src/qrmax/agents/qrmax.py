@@ -91,8 +91,8 @@ class QRMax(ModelBased):
             if self.task.record(p, step.s, p_next, r_task):  # lines 19-26
                 self.planner.learn_task(p, step.s, *self.task.estimate(p, step.s))
                 do_vi = True
-            if terminated:  # lines 27-29; never on truncation
-                self.planner.finish(step.s, p_next)
+            if terminated and self.planner.finish(step.s, p_next):  # 27-29; never on truncation
+                do_vi = True
         if do_vi:  # lines 30-32
             self.planner.replan()
 

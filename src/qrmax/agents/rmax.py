@@ -66,8 +66,8 @@ class RMax(ModelBased):
                 if self.pair.record(x, a, x_next, step.r_env + r_task):
                     self.planner.learn_env(x, a, *self.pair.estimate(x, a))
                     do_vi = True
-            if terminated:  # never on truncation
-                self.planner.finish(x_next, 0)
+            if terminated and self.planner.finish(x_next, 0):  # never on truncation
+                do_vi = True
         if do_vi:
             self.planner.replan()
 
