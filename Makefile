@@ -9,12 +9,12 @@ INSTALLED := $(VENV)/.installed
 BENCH_INSTALLED := $(VENV)/.bench-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench format clean
+.PHONY: help demo test check bench paper format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(INSTALLED)  ## install, then solve and show the five Office maps
+demo: $(INSTALLED)  ## install, then train four learners on an Office task and compare them
 	@$(BIN)/python examples/demo.py
 
 test: check  ## install, then check, tests and doctests
@@ -27,8 +27,13 @@ check: $(INSTALLED)  ## ruff, ruff format, mypy strict, import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(BENCH_INSTALLED)  ## time and memory beside QuantEcon, Storm and SciPy
+bench: $(BENCH_INSTALLED)  ## planning beside QuantEcon, Storm and SciPy; learners beside plain Python
 	$(BIN)/python bench/planning.py
+	$(BIN)/python bench/learning.py
+
+paper: $(INSTALLED)  ## the paper's table 4 in both protocols, into docs/results (half an hour)
+	$(BIN)/python bench/table4.py --protocol as-published --seeds 10 -o docs/results/table4-as-published.md
+	$(BIN)/python bench/table4.py --protocol as-described --seeds 10 -o docs/results/table4-as-described.md
 
 format: $(INSTALLED)  ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .

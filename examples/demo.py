@@ -1,54 +1,62 @@
-"""The main job, for now: solve the paper's problems exactly, and show the five maps.
+"""The main job: train four learners on an Office task, and see how many steps each one needs.
 
-Pictures land in results/demo.
+The task is exp1 on map1: fetch coffee and bring it to the office without touching a plant. Moves
+slip, and what is rewarded depends on what was done before.
 """
 
-from pathlib import Path
+from statistics import mean
 from time import perf_counter
 
 import qrmax
-from qrmax.planning import kernels
-from qrmax.planning.policy_evaluation import warm_up
-from qrmax.worlds.picture import draw, save_png, write
+from qrmax.training.warm_up import needs_compiling, warm_up
+from qrmax.worlds.picture import write_moves
 
-TASKS = {
-    "map0": ["exp0"],
-    "map1": ["exp1", "exp2", "exp3", "exp4", "exp5", "exp6"],
-    "map2": ["exp1", "exp2", "exp3", "exp4", "exp5", "exp6"],
-    "map3": ["exp1", "exp2", "exp3", "exp4", "exp5", "exp6"],
-    "map4": ["exp6"],
+PROBLEM = "office/map1/exp1"
+AGENTS = {
+    "qrmax": "learns the world and the task apart",
+    "qrmax-rm": "the same, and knows the task",
+    "rmax": "learns the product of both",
+    "qrm": "Q-learning that knows the task",
 }
-PICTURES = Path("results/demo")
+SEEDS = range(5)
 
 
 def main() -> None:
-    """Show each map with its picture and the optimum of each of its tasks."""
-    if not kernels.are_compiled():
-        print("compiling the planner (once, less than a minute) ...", flush=True)
-    warm_up()
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    for name, tasks in TASKS.items():
-        grid = qrmax.load_map(name)
-        save_png(draw(grid, grid.start_state), PICTURES / f"{name}.png")
-        print(f"\n{name}\n\n{write(grid, grid.start_state)}\n")
-        print("task  states      start value  success  mean length  nominal length  seconds")
-        for task in tasks:
-            show_optimum(f"office/{name}/{task}", task)
-    print(f"\npictures of the maps: {PICTURES}/*.png\nnext: qrmax --help, in .venv/bin")
+    """Print a table of steps to a policy within 5 % of the optimum, and the moves learned."""
+    problem = qrmax.make(PROBLEM)
+    if any(map(needs_compiling, AGENTS)):
+        print("compiling (once, less than a minute) ...", flush=True)
+    for agent in AGENTS:
+        warm_up(agent)
+    print(f"\n{PROBLEM}: {problem.machine.description}")
+    print(f"steps to within 5 % of the optimum, exactly evaluated; {len(SEEDS)} seeds\n")
+    print("agent         steps      from .. to           success  seconds  ")
+    for agent, about in AGENTS.items():
+        begin = perf_counter()
+        runs = [qrmax.train(agent, problem, seed=seed) for seed in SEEDS]
+        seconds = perf_counter() - begin
+        steps = [run.steps for run in runs]
+        success = mean(run.evaluation.success for run in runs if run.evaluation is not None)
+        spent = sum(run.reason == "budget" for run in runs)
+        print(
+            f"{agent:<10} {mean(steps):>8,.0f}  {min(steps):>8,} .. {max(steps):<8,} "
+            f"{success:>9.1%} {seconds:>8.2f}  {about}"
+            + (f"; {spent} of {len(runs)} hit the budget" if spent else "")
+        )
+    run = qrmax.train("qrmax", problem, seed=7)
+    show_moves(problem, run)
+    print("next: .venv/bin/qrmax run --help, docs/guide.md")
 
 
-def show_optimum(name: str, task: str) -> None:
-    """One row of the table."""
-    problem = qrmax.make(name)
-    begin = perf_counter()
-    solution = qrmax.solve(problem)
-    result = qrmax.evaluate(problem, solution.policy)
-    seconds = perf_counter() - begin
-    states = f"{problem.n_states} x {problem.n_task_states}"
-    print(
-        f"{task:<5} {states:<11} {solution.start_value:>11.4g} {100 * result.success:>7.2f}% "
-        f"{result.mean_length:>12.2f} {result.nominal_length:>15} {seconds:>8.3f}"
-    )
+def show_moves(problem: qrmax.Problem, run: qrmax.Run) -> None:
+    """The learned moves on the map, before and after the coffee."""
+    done = problem.done()
+    for q, state in enumerate(problem.machine.states):
+        if state not in problem.machine.terminal:
+            moves = run.policy[:, q].copy()
+            moves[done[:, q]] = -1
+            print(f"\n{run.agent.name}'s moves in task state {state!r}\n")
+            print(write_moves(problem.world, moves))  # type: ignore[arg-type]  # it is a map
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ results: it takes steps until one needs thought, and leaves that one to `update`
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -75,6 +75,7 @@ class Agent(ABC):
     name: ClassVar[str]
     knows_machine: ClassVar[bool] = False
     Config: ClassVar[type[AgentConfig]]
+    loop: ClassVar[Callable[..., Any]]  # its compiled form
 
     def __init__(
         self, sizes: Sizes, config: AgentConfig, rng: Stream, experience: Experience

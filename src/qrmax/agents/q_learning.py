@@ -47,6 +47,7 @@ class QLearning(Agent):
 
     name = "q-learning"
     Config = QLearningConfig
+    loop = staticmethod(kernels.temporal_difference)
     config: QLearningConfig
 
     def __init__(

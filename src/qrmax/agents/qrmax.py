@@ -51,6 +51,7 @@ class QRMax(ModelBased):
 
     name = "qrmax"
     Config = QRMaxConfig
+    loop = staticmethod(kernels.explore_factored)
     config: QRMaxConfig
 
     def __init__(

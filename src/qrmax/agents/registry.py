@@ -1,15 +1,17 @@
-"""The agents by name."""
+"""The agents by name. Nothing heavy is imported before an agent is asked for."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qrmax.agents.base import Agent, AgentConfig, Sizes
-from qrmax.agents.experience import Counterfactual, Observed, Task
 from qrmax.errors import UnknownNameError
-from qrmax.seeding import Stream
+
+if TYPE_CHECKING:
+    from qrmax.agents.base import Agent, AgentConfig, Sizes
+    from qrmax.agents.experience import Task
+    from qrmax.seeding import Stream
 
 _HOME = {  # in the paper's order
     "q-learning": "q_learning.QLearning",
@@ -32,20 +34,28 @@ def agent_names() -> list[str]:
     return list(_HOME)
 
 
-def agent_class(name: str, *, published: bool = False) -> type[Agent]:
-    """The agent of that name; where it has rules of the published code, those if so wished."""
+def check_agent(name: str) -> None:
+    """Raise an error that suggests the nearest name unless there is such an agent."""
     if name not in _HOME:
         raise UnknownNameError("agent", str(name), _HOME)
-    module, _, attribute = (_PUBLISHED if published and name in _PUBLISHED else _HOME)[
-        name
-    ].partition(".")
+
+
+def agent_class(name: str, *, published: bool = False) -> type[Agent]:
+    """The agent of that name; where it has rules of the published code, those if so wished."""
+    check_agent(name)
+    home = _PUBLISHED.get(name, _HOME[name]) if published else _HOME[name]
+    module, attribute = home.split(".")
     found: type[Agent] = getattr(importlib.import_module(f"qrmax.agents.{module}"), attribute)
     return found
 
 
-def setting_names(name: str) -> list[str]:
-    """What an agent can be told."""
-    return [field.name for field in dataclasses.fields(agent_class(name).Config)]
+def default_settings(name: str) -> dict[str, Any]:
+    """What an agent can be told, and what it takes where it is not.
+
+    >>> default_settings("qrm")
+    {'gamma': 0.9, 'alpha': 0.1, 'epsilon': 0.1, 'q0': 2.0}
+    """
+    return {field.name: field.default for field in dataclasses.fields(agent_class(name).Config)}
 
 
 def make_config(name: str, settings: dict[str, Any]) -> AgentConfig:
@@ -54,7 +64,7 @@ def make_config(name: str, settings: dict[str, Any]) -> AgentConfig:
     >>> make_config("qrmax", {"t_env": 20}).t_env
     20
     """
-    known = setting_names(name)
+    known = default_settings(name)
     for setting in settings:
         if setting not in known:
             raise UnknownNameError(f"setting of {name}", str(setting), known)
@@ -63,6 +73,8 @@ def make_config(name: str, settings: dict[str, Any]) -> AgentConfig:
 
 def make_agent(name: str, sizes: Sizes, config: AgentConfig, rng: Stream, task: Task) -> Agent:
     """An agent that has learned nothing yet. Only agents that know the machine get to see it."""
+    from qrmax.agents.experience import Counterfactual, Observed
+
     kind = agent_class(name, published=getattr(config, "published", False))
     experience = Counterfactual(task) if kind.knows_machine else Observed()
     return kind(sizes, config, rng, experience)

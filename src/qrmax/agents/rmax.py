@@ -26,6 +26,7 @@ class RMax(ModelBased):
 
     name = "rmax"
     Config = ModelBasedConfig
+    loop = staticmethod(kernels.explore_joint)
 
     joint = True
     own_times = 1  # how often what really happened counts

@@ -6,21 +6,27 @@ import click
 
 from qrmax.cli.output import as_json, examples, print_json, print_table
 
-KINDS = ("worlds", "maps", "tasks")
+KINDS = ("worlds", "maps", "tasks", "agents")
 
 
 @click.command(name="list", epilog=examples("qrmax list tasks"))
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @as_json
 def list_names(kind: str | None, as_json: bool) -> None:
-    """List the built-in worlds, maps and tasks, or one kind of them."""
+    """List the built-in worlds, maps, tasks and agents, or one kind of them."""
+    from qrmax.agents.registry import agent_names
     from qrmax.automata.files import load_task, task_names
     from qrmax.worlds.catalog import problem_names
     from qrmax.worlds.grid import load_map, map_names
 
     kinds = KINDS if kind is None else (kind,)
     if as_json:
-        names = {"worlds": problem_names(), "maps": map_names(), "tasks": task_names()}
+        names = {
+            "worlds": problem_names(),
+            "maps": map_names(),
+            "tasks": task_names(),
+            "agents": agent_names(),
+        }
         print_json({each: names[each] for each in kinds})
         return
     for each in kinds:
@@ -35,6 +41,8 @@ def list_names(kind: str | None, as_json: bool) -> None:
                 for grid in maps
             ]
             print_table(("map", "size", "start"), rows)
+        elif each == "agents":
+            _list_agents()
         else:
             tasks = [load_task(name) for name in task_names()]
             width = max(len(task.name) for task in tasks)
@@ -42,3 +50,13 @@ def list_names(kind: str | None, as_json: bool) -> None:
                 click.echo(
                     f"{task.name.ljust(width)}  {len(task.states):2d} states  {task.description}"
                 )
+
+
+def _list_agents() -> None:
+    from qrmax.agents.registry import agent_class, agent_names, default_settings
+
+    width = max(map(len, agent_names()))
+    for name in agent_names():
+        summary = (agent_class(name).__doc__ or "").partition("\n")[0]
+        settings = ", ".join(f"{key}={value}" for key, value in default_settings(name).items())
+        click.echo(f"{name.ljust(width)}  {summary}\n{' ' * width}  {settings}")

@@ -18,6 +18,7 @@ from qrmax.cli.doctor import doctor
 from qrmax.cli.listing import list_names
 from qrmax.cli.output import examples
 from qrmax.cli.plan import plan
+from qrmax.cli.run import run
 from qrmax.cli.show import show
 from qrmax.cli.solve import solve
 from qrmax.errors import QRMaxError
@@ -30,7 +31,7 @@ INTERRUPTED = 130
 @click.group(
     name="qrmax",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=examples("qrmax solve office/map1/exp5"),
+    epilog=examples("qrmax run office/map1/exp5 --agent qrmax-rm", "qrmax solve office/map1/exp5"),
 )
 @click.version_option(__version__, prog_name="qrmax")
 def cli() -> None:
@@ -40,7 +41,7 @@ def cli() -> None:
     """
 
 
-for _verb in (list_names, show, solve, plan, doctor, completion):
+for _verb in (list_names, show, solve, run, plan, doctor, completion):
     cli.add_command(_verb)
 
 

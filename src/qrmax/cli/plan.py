@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
 import click
 
+from qrmax.agents.registry import agent_names, check_agent, default_settings
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json, print_table
-from qrmax.cli.problems import make_problem, problem_options
-from qrmax.errors import UnknownNameError, warn
+from qrmax.cli.problems import complete_agent, make_problem, problem_options
+from qrmax.errors import warn
 from qrmax.theory import (
     CONCENTRATIONS,
     Bound,
@@ -26,33 +26,10 @@ from qrmax.theory import (
 BOUNDS = {"QR-Max": qrmax_bound, "R-Max": rmax_bound}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Practice:
-    """An agent as it is used."""
-
-    bound: str | None  # the learner whose bound it has, as in BOUNDS
-    settings: Mapping[str, float]
-
-
-# The settings of the paper's experiments. They stand here until the agents can be asked themselves.
 # The paper has no bounds for the RM variants, but those of the plain ones hold: knowing the machine
 # adds true samples, and counts a real one at most once for each pair.
-_FACTORED = Practice(bound="QR-Max", settings={"t_env": 39, "t_task": 1})
-_PRODUCT = Practice(bound="R-Max", settings={"t_env": 39})
-_MODEL_FREE = Practice(bound=None, settings={"alpha": 0.1, "epsilon": 0.1})
-AGENTS: Mapping[str, Practice] = {
-    "q-learning": _MODEL_FREE,
-    "qrm": _MODEL_FREE,
-    "rmax": _PRODUCT,
-    "rmax-rm": _PRODUCT,
-    "qrmax": _FACTORED,
-    "qrmax-rm": _FACTORED,
-}
-_PRACTICE = {"QR-Max": _FACTORED, "R-Max": _PRODUCT}
-
-
-def _complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:
-    return [name for name in AGENTS if name.startswith(incomplete)]
+PRACTICE = ("t_env", "t_task", "alpha", "epsilon", "q0")
+BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": "QR-Max"}
 
 
 @click.command(
@@ -66,8 +43,8 @@ def _complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:
     "--agent",
     default="qrmax",
     show_default=True,
-    shell_complete=_complete_agent,
-    help=f"One of {', '.join(AGENTS)}.",
+    shell_complete=complete_agent,
+    help=f"One of {', '.join(agent_names())}.",
 )
 @click.option(
     "--epsilon", type=float, default=0.1, show_default=True, help="How far from optimal is allowed."
@@ -99,8 +76,7 @@ def plan(
     may call something known, on how many steps its policy can be bad, and how much memory the
     methods take. In practice far fewer samples do.
     """
-    if agent not in AGENTS:
-        raise UnknownNameError("agent", agent, AGENTS)
+    check_agent(agent)
     problem = make_problem(**options)
     least, most = problem.reward_range()
     goal = Goal(epsilon=epsilon, delta=delta, gamma=gamma, r_max=most if r_max is None else r_max)
@@ -156,8 +132,8 @@ def _print_as_json(agent: str, outlook: _Outlook) -> None:
         {
             "problem": outlook.problem,
             "agent": agent,
-            "guarantee": AGENTS[agent].bound,
-            "practice": dict(AGENTS[agent].settings),
+            "guarantee": BOUND_OF.get(agent),
+            "practice": _practice(agent),
             "sizes": {**asdict(outlook.sizes), "successors": outlook.successors},
             "goal": asdict(goal),
             "horizon": goal.horizon,
@@ -174,8 +150,7 @@ def _print_as_json(agent: str, outlook: _Outlook) -> None:
 
 def _print_for_people(agent: str, outlook: _Outlook) -> None:
     goal, sizes = outlook.goal, outlook.sizes
-    practice = AGENTS[agent]
-    settings = ", ".join(f"{name} {value:g}" for name, value in practice.settings.items())
+    settings = ", ".join(f"{name} {value:g}" for name, value in _practice(agent).items())
     print_facts(
         {
             "problem": outlook.problem,
@@ -185,8 +160,8 @@ def _print_for_people(agent: str, outlook: _Outlook) -> None:
             f"(gamma {goal.gamma:g}, rewards from 0 to {goal.r_max:g})",
             "horizon": f"{goal.horizon} steps; escape probability {goal.escape_probability:.3g}",
             "agent": f"{agent}, in practice with {settings}",
-            "guarantee": f"that of {practice.bound}, with the thresholds of the theory"
-            if practice.bound
+            "guarantee": f"that of {BOUND_OF[agent]}, with the thresholds of the theory"
+            if agent in BOUND_OF
             else "none",
         }
     )
@@ -201,9 +176,15 @@ def _print_for_people(agent: str, outlook: _Outlook) -> None:
     )
 
 
+def _practice(agent: str) -> dict[str, float]:
+    """How an agent is used where nothing else is said."""
+    settings = default_settings(agent)
+    return {name: settings[name] for name in PRACTICE if name in settings}
+
+
 def _bound_rows(learner: str, outlook: _Outlook) -> list[tuple[str, ...]]:
     """The thresholds and the bound of a learner, what is done in practice in the first column."""
-    sizes, settings = outlook.sizes, _PRACTICE[learner].settings
+    sizes, settings = outlook.sizes, _practice(next(a for a in BOUND_OF if BOUND_OF[a] == learner))
     bounds = [*outlook.bounds[learner].values()]
     factored = "t_task" in settings
     known = (

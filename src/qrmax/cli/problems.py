@@ -8,6 +8,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from qrmax.agents.registry import agent_names
+
 SLIPS = ("perpendicular", "any")
 
 
@@ -35,6 +37,11 @@ def _complete_problem(_: Any, __: Any, incomplete: str) -> list[str]:
     from qrmax.worlds.catalog import problem_names
 
     return [name for name in problem_names() if name.startswith(incomplete)]
+
+
+def complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:
+    """The agents whose names begin so."""
+    return [name for name in agent_names() if name.startswith(incomplete)]
 
 
 def _read_limit(_: Any, __: Any, value: str) -> int | None:

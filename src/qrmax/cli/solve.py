@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from qrmax.cli.moves import show_moves
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
 from qrmax.cli.problems import make_problem, problem_options
 from qrmax.errors import check_range
@@ -33,11 +34,13 @@ def solve(gamma: float, show: bool, as_json: bool, **options: Any) -> None:
     check_range("gamma", gamma, above=0.0, below=1.0)
     problem = make_problem(**options)
 
-    from qrmax.planning import kernels  # takes a second: not before the input is known to be good
+    # these take a second: not before the input is known to be good
+    from qrmax.planning.compilation import is_compiled
+    from qrmax.planning.kernels import solve_layer
     from qrmax.planning.policy_evaluation import evaluate, warm_up
     from qrmax.planning.value_iteration import solve as solve_problem
 
-    if not kernels.are_compiled():
+    if not is_compiled(solve_layer):
         click.echo("compiling the planner (once, less than a minute) ...", err=True)
     warm_up()
     started = time.perf_counter()
@@ -76,17 +79,4 @@ def solve(gamma: float, show: bool, as_json: bool, **options: Any) -> None:
         facts["nominal length"] = f"{nominal}  if nothing slips"
     print_facts({**facts, "seconds": f"{seconds:.3f}"})
     if show:
-        _show_moves(problem, solution)
-
-
-def _show_moves(problem: Any, solution: Any) -> None:
-    """The map once for each task state that does not end the episode, with the best moves on it."""
-    from qrmax.worlds.picture import write_moves
-
-    done = problem.done()
-    for q, state in enumerate(problem.machine.states):
-        if state not in problem.machine.terminal:
-            hopeless = solution.value[:, q] == 0.0
-            moves = solution.policy[:, q].copy()
-            moves[done[:, q] | hopeless] = -1
-            click.echo(f"\ntask state {state}\n\n{write_moves(problem.world, moves)}")
+        show_moves(problem, solution.policy, hopeless=solution.value == 0.0)

@@ -37,7 +37,6 @@ Each kernel has a twin in `reference.py`. No fastmath, no threads: results are t
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -78,14 +77,6 @@ _compiled = njit(cache=True, nogil=True, error_model="numpy")
 # What the inner loops call is inlined and takes plain arrays: passing a NamedTuple, or reading its
 # fields in a loop, costs more than a backup.
 _inlined = njit(cache=True, nogil=True, error_model="numpy", inline="always")
-
-
-def are_compiled() -> bool:
-    """Whether the disk cache holds these kernels, so that the first call will be quick."""
-    cache = getattr(solve_layer, "_cache", None)  # numba names it so; without it, say no
-    folder = Path(getattr(cache, "cache_path", "."))
-    written = [index.stat().st_mtime for index in folder.glob("kernels.solve_layer-*.nbi")]
-    return max(written, default=0.0) > Path(__file__).stat().st_mtime
 
 
 # --- predecessors

@@ -25,7 +25,7 @@ from qrmax.errors import ParameterError, check_count, check_range
 from qrmax.model.mdp import TabularMDP
 from qrmax.model.problem import Problem, check_problem
 from qrmax.planning import kernels
-from qrmax.planning.arrays import FloatArray, IntArray, TaskModel
+from qrmax.planning.arrays import BoolArray, FloatArray, IntArray, TaskModel
 from qrmax.planning.models import Model, model_of
 from qrmax.planning.value_iteration import solve, solve_model
 
@@ -68,22 +68,28 @@ def evaluate(
         value, success, lengths = _without_limit(problem, model, actions, gamma)
     else:
         check_count("max_episode_steps", max_episode_steps)
-        value, success, lengths = kernels.follow(
-            model.env,
-            model.task,
-            model.done,
-            problem.table.success,
-            actions,
-            model.start,
-            gamma,
-            max_episode_steps,
-        )
+        succeeds = problem.table.success
+        value, success, lengths = _follow(model, succeeds, actions, gamma, max_episode_steps)
     return Evaluation(
-        start_value=float(value),
-        success=float(success),
-        mean_length=float(lengths / success) if success > 0.0 else None,
+        start_value=value,
+        success=success,
+        mean_length=lengths / success if success > 0.0 else None,
         nominal_length=_nominal_length(problem, model, actions, max_episode_steps),
     )
+
+
+def start_value(problem: Problem, policy: IntArray, gamma: float) -> float:
+    """The discounted reward of an episode under a policy `[s, q]`, and nothing else.
+
+    Rewards so far ahead that discounting leaves nothing of them are not waited for, which makes
+    this quicker than `evaluate`.
+    """
+    limit = problem.max_episode_steps
+    if limit is None:
+        return evaluate(problem, policy, gamma).start_value
+    never = np.zeros(problem.n_task_states, dtype=bool)  # how episodes end does not matter here
+    actions = np.ascontiguousarray(policy.T, dtype=np.int32)
+    return _follow(model_of(problem), never, actions, gamma, limit)[0]
 
 
 def nominal_length(problem: Problem, policy: IntArray) -> int | None:
@@ -102,6 +108,15 @@ def warm_up() -> None:
     problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=1)
     for limit in (1, None):
         evaluate(problem, solve(problem).policy, max_episode_steps=limit)
+
+
+def _follow(
+    model: Model, success: BoolArray, policy: IntArray, gamma: float, limit: int
+) -> tuple[float, float, float]:
+    value, chance, lengths = kernels.follow(
+        model.env, model.task, model.done, success, policy, model.start, gamma, limit
+    )
+    return float(value), float(chance), float(lengths)
 
 
 def _without_limit(

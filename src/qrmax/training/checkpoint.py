@@ -67,9 +67,14 @@ def load(path: str | os.PathLike[str], env: Any = None) -> Run:
 
     A run on an environment needs it again: `qrmax.load(path, env=...)`.
     """
+    return Run(load_session(path, env))
+
+
+def load_session(path: str | os.PathLike[str], env: Any = None) -> Session:
+    """The session in a file, to be gone on with."""
     described, arrays = _read(path)
     try:
-        return Run(_restore(described, arrays, env))
+        return _restore(described, arrays, env)
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

@@ -17,7 +17,7 @@ from qrmax.agents import kernels
 from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
 from qrmax.planning.arrays import FloatArray, IntArray
-from qrmax.planning.policy_evaluation import Evaluation, evaluate, nominal_length
+from qrmax.planning.policy_evaluation import Evaluation, evaluate, nominal_length, start_value
 from qrmax.planning.value_iteration import Solution, solve
 from qrmax.seeding import Stream
 
@@ -38,7 +38,7 @@ class Referee:
     def __init__(self, problem: Problem, gamma: float) -> None:
         self.problem = problem
         self.gamma = gamma
-        self._last: tuple[IntArray, Evaluation] | None = None
+        self._last: tuple[IntArray, float] | None = None  # the policy asked about last, its gap
 
     @cached_property
     def solution(self) -> Solution:
@@ -46,24 +46,24 @@ class Referee:
         return solve(self.problem, self.gamma)
 
     @cached_property
-    def best(self) -> Evaluation:
+    def best(self) -> float:
         """What the optimal policy brings."""
-        return self._evaluate(self.solution.policy)
+        return start_value(self.problem, self.solution.policy, self.gamma)
 
     @cached_property
     def shortest(self) -> int | None:
         """The nominal length of the optimal policy."""
         return self.nominal_length(self.solution.policy)
 
-    def evaluate(self, policy: IntArray) -> Evaluation:
-        """What this policy brings; quick where it is the one asked about last."""
-        if self._last is None or not np.array_equal(self._last[0], policy):
-            self._last = policy, self._evaluate(policy)
-        return self._last[1]
-
     def gap(self, policy: IntArray) -> float:
         """How far its value is below the optimum, relative to that."""
-        return relative_gap(self.evaluate(policy).start_value, self.best.start_value)
+        if self._last is None or not np.array_equal(self._last[0], policy):
+            self._last = policy, self._gap(policy)
+        return self._last[1]
+
+    def evaluate(self, policy: IntArray) -> Evaluation:
+        """All that this policy brings."""
+        return evaluate(self.problem, policy, self.gamma)
 
     def nominal_length(self, policy: IntArray) -> int | None:
         """The length of its run where the most likely outcome always happens."""
@@ -96,8 +96,8 @@ class Referee:
             step, judged.start_value, self.gap(policy), judged.success, judged.nominal_length
         )
 
-    def _evaluate(self, policy: IntArray) -> Evaluation:
-        return evaluate(self.problem, policy, self.gamma)
+    def _gap(self, policy: IntArray) -> float:
+        return relative_gap(start_value(self.problem, policy, self.gamma), self.best)
 
 
 def relative_gap(value: float, best: float) -> float:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from qrmax.agents.base import Agent
-from qrmax.agents.registry import make_config
+from qrmax.agents.registry import default_settings, make_config
 from qrmax.errors import ParameterError, warn
 from qrmax.model.problem import Problem
 from qrmax.planning.arrays import IntArray
@@ -166,9 +166,9 @@ class Run:
     def curve(self) -> tuple[Point, ...]:
         """The learning curve.
 
-        On a problem each row is exact. With a rule that does not evaluate exactly there is a row
-        for each of the first checks, and later for fewer. On an environment a row sums up the
-        episodes of training that ended since the last one.
+        On a problem each row is exact; there is one for each of the first 128 checks, later for
+        fewer, and for every check that was passed. On an environment a row sums up the episodes of
+        training that ended since the last one.
         """
         return tuple(self._session.curve)
 
@@ -228,9 +228,7 @@ class Run:
 
 def _with_r_max(agent: str, settings: dict[str, Any], highest: float) -> dict[str, Any]:
     """The settings, with the largest reward where the agent wants to know it and is not told."""
-    from qrmax.agents.registry import setting_names
-
-    if "r_max" in setting_names(agent) and "r_max" not in settings:
+    if "r_max" in default_settings(agent) and "r_max" not in settings:
         return {**settings, "r_max": max(highest, 0.0)}
     return settings
 

@@ -31,7 +31,6 @@ class StoppingRule(ABC):
     """When a run has learned enough."""
 
     name: ClassVar[str]
-    exact: ClassVar[bool] = False  # whether a check evaluates the policy exactly
 
     in_a_row: int = 3  # how many checks in a row must pass
 
@@ -48,7 +47,6 @@ class Exact(StoppingRule):
     """The policy's exact value is close to the optimum."""
 
     name = "exact"
-    exact = True
 
     within: float = 0.05  # relative gap to the optimum
 

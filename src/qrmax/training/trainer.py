@@ -163,7 +163,7 @@ class Session:
         elif self.referee is not None:
             policy = self.agent.policy()
             passed = rule.passes(policy, self.referee, self.streams["evaluation"])
-            if rule.exact or _has_row(step // self.training.evaluate_every):
+            if passed or _has_row(step // self.training.evaluate_every):
                 point = self.referee.point(step, policy)
         if point is not None:
             self.curve.append(point)
@@ -191,7 +191,7 @@ class Session:
 
 
 def _has_row(check: int) -> bool:
-    """Whether the curve has a row for this check: fewer and fewer, as curves are looked at."""
+    """Whether the curve has a row for this check: the later, the fewer, as one looks at curves."""
     spacing = 1
     while check > FULL_CURVE * spacing:
         spacing *= 2

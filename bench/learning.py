@@ -1,0 +1,147 @@
+"""The learners: steps per second beside plain Python, and memory on large grids.
+
+    python bench/learning.py            everything
+    python bench/learning.py --quick    without the large grids
+
+Rates are those of a whole run from its first step on office/map1/exp5, replanning included and
+evaluations left out, on one core, after compilation, best of three. `Python` is the same run with
+compilation switched off (NUMBA_DISABLE_JIT=1): our own reference path, and bit for bit the same
+tables. `act/update` is the Python methods of the agent with the compiled planner below them, which
+is how an environment of one's own is played.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import sys
+from time import perf_counter
+
+import qrmax
+from planning import open_grid
+from qrmax.training.run import make_session
+from qrmax.training.warm_up import warm_up
+
+PROBLEM = "office/map1/exp5"
+STEPS = {"q-learning": 2_000_000, "qrm": 2_000_000}  # of a compiled run; others:
+OTHERS = 200_000
+PYTHON_STEPS = {"q-learning": 100_000, "qrm": 100_000}
+TARGETS = {  # steps per second, at least
+    "q-learning": 10e6,
+    "qrm": 10e6,
+    "rmax": 0.5e6,
+    "rmax-rm": 0.5e6,
+    "qrmax": 1e6,
+    "qrmax-rm": 1e6,
+}
+RATIO = 100  # to plain Python, at least
+REPEATS = 3
+GRIDS = (50, 100, 200)
+GRID_STEPS = 1_000_000
+
+
+def learn(agent: str, problem: qrmax.Problem, steps: int, *, compiled: bool) -> dict[str, object]:
+    """Train for so many steps, without a single evaluation."""
+    session = make_session(
+        agent, problem, stop="budget", max_steps=steps, evaluate_every=10**9, compiled=compiled
+    )
+    for _ in session.events():
+        pass
+    digest = hashlib.sha256()
+    for name, array in sorted(session.agent.snapshot().items()):
+        digest.update(name.encode() + array.tobytes())
+    stored = sum(array.nbytes for array in session.agent.snapshot().values())
+    return {"seconds": session.progress.seconds, "digest": digest.hexdigest(), "stored": stored}
+
+
+def elsewhere(*arguments: str, jit: bool = True) -> dict[str, float | str]:
+    """The same script in a process of its own."""
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "0" if jit else "1"}
+    done = subprocess.run(
+        [sys.executable, __file__, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, float | str] = json.loads(done.stdout)
+    return found
+
+
+def rates() -> None:
+    problem = qrmax.make(PROBLEM)
+    print(f"{PROBLEM}, thousand steps per second\n")
+    print(
+        f"{'agent':<11}{'steps':>10}{'compiled':>10}{'target':>9}{'act/update':>12}"
+        f"{'Python':>9}{'compiled / Python':>19}  same tables"
+    )
+    for agent, target in TARGETS.items():
+        steps, few = STEPS.get(agent, OTHERS), PYTHON_STEPS.get(agent, OTHERS)
+        warm_up(agent)
+        runs = [learn(agent, problem, steps, compiled=True) for _ in range(REPEATS)]
+        fast = steps / min(float(str(run["seconds"])) for run in runs)
+        again = learn(agent, problem, few, compiled=True)
+        methods = learn(agent, problem, few, compiled=False)
+        plain = elsewhere("--one", agent, "--steps", str(few), jit=False)
+        slow = few / float(plain["seconds"])
+        same = again["digest"] == methods["digest"] == plain["digest"]
+        print(
+            f"{agent:<11}{steps:>10,}{fast / 1e3:>10,.0f}{target / 1e3:>9,.0f}"
+            f"{few / float(str(methods['seconds'])) / 1e3:>12,.1f}{slow / 1e3:>9,.2f}"
+            f"{fast / slow:>19,.0f}  {'yes' if same else 'NO'}"
+            + ("" if fast >= target and fast >= RATIO * slow else "   <- below its target"),
+            flush=True,
+        )
+
+
+def grids() -> None:
+    print(f"\nopen n x n grid, 9 task states, {GRID_STEPS:,} steps\n")
+    print(
+        f"{'agent':<11}{'n':>5}{'pairs':>10}{'k steps/s':>11}{'peak, MB':>10}"
+        f"{'tables, MB':>12}{'bytes / (s, q)':>16}"
+    )
+    for agent in ("qrmax", "rmax", "q-learning"):
+        for size in GRIDS:
+            found = elsewhere("--grid", str(size), "--one", agent, "--steps", str(GRID_STEPS))
+            pairs = size * size * 9
+            print(
+                f"{agent:<11}{size:>5}{pairs:>10,}"
+                f"{GRID_STEPS / float(found['seconds']) / 1e3:>11,.0f}{float(found['peak']):>10,.0f}"
+                f"{float(found['stored']) / 2**20:>12,.1f}{float(found['stored']) / pairs:>16,.0f}",
+                flush=True,
+            )
+
+
+def one(agent: str, steps: int, size: int) -> None:
+    """One run, its figures printed as JSON."""
+    if size:
+        warm_up(agent)
+    problem = open_grid(size) if size else qrmax.make(PROBLEM)
+    found = learn(agent, problem, steps, compiled=bool(size))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({**found, "peak": peak}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="without the large grids")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--grid", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        one(options.one, options.steps, options.grid)
+        return
+    begin = perf_counter()
+    rates()
+    if not options.quick:
+        grids()
+    print(f"\n{perf_counter() - begin:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,272 @@
+"""`qrmax run`: train one agent on one problem."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from qrmax.agents.registry import agent_names, check_agent
+from qrmax.cli.moves import show_moves
+from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
+from qrmax.cli.problems import complete_agent, make_problem, problem_options
+from qrmax.cli.progress import ProgressLine
+from qrmax.errors import ParameterError
+
+if TYPE_CHECKING:
+    from qrmax.training.run import Run
+    from qrmax.training.trainer import Session
+
+INTERRUPTED = 130
+RULES = ("exact", "nominal", "welch", "budget")
+
+
+def _read_settings(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=VALUE, as often as wanted."""
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE, as in t_env=20.")
+        settings[name.strip().replace("-", "_")] = _read_value(value.strip())
+    return settings
+
+
+def _read_value(text: str) -> Any:
+    words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@click.command(
+    epilog=examples(
+        "qrmax run office/map1/exp5 --agent qrmax-rm --seed 7 --set t_env=20",
+        "qrmax run office/map1/exp5 --agent rmax --save rmax.run   (Ctrl-C saves, too)",
+        "qrmax run --resume rmax.run --max-steps 5000000",
+        "qrmax run --map my.txt --task my.toml --stop nominal --json",
+    )
+)
+@problem_options
+@click.option(
+    "--agent",
+    default="qrmax",
+    show_default=True,
+    shell_complete=complete_agent,
+    help=f"One of {', '.join(agent_names())}; see `qrmax list agents`.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Names the random streams.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    callback=_read_settings,
+    metavar="NAME=VALUE",
+    help="A setting of the agent, such as gamma=0.95; may be given several times.",
+)
+@click.option(
+    "--published", is_flag=True, help="The rules of the published code, not those of the paper."
+)
+@click.option("--max-steps", type=int, help="Steps at most.  [default: 1000000]")
+@click.option(
+    "--stop",
+    type=click.Choice(RULES),
+    default="exact",
+    show_default=True,
+    help="When it is good enough.",
+)
+@click.option("--within", type=float, help="For exact: the gap to the optimum.  [default: 0.05]")
+@click.option("--in-a-row", type=int, help="How many checks in a row.  [default: 3, for welch 1]")
+@click.option("--episodes", type=int, help="For welch: episodes per policy.  [default: 10000]")
+@click.option("--alpha", type=float, help="For welch: the level of the test.  [default: 0.1]")
+@click.option(
+    "--evaluate-every", type=int, default=1000, show_default=True, help="Steps between checks."
+)
+@click.option("--save", type=click.Path(path_type=Path), help="Write the run into this file.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    help="Go on with the run in this file, and save it there.",
+)
+@click.option("--show", is_flag=True, help="Show the learned moves on the map, stage by stage.")
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@as_json
+def run(
+    *,
+    resume: Path | None,
+    save: Path | None,
+    show: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Train an agent on PROBLEM, such as office/map1/exp5, until its policy is good enough.
+
+    The step reported is the first at which the policy was; a run that took all its steps without
+    says so. Ctrl-C ends a run early, and saves it where --save says.
+    """
+    if show and as_json:
+        raise click.UsageError("--show is for people and --json for programs: give one of them.")
+    if resume is not None:
+        session = _resumed(resume, options)
+        save = save or resume
+    else:
+        session = _new(options)
+    if save is not None and not save.absolute().parent.is_dir():
+        raise ParameterError(f"{save}: there is no folder {save.absolute().parent}")
+    finished = _train(session, quiet)
+
+    from qrmax.training.run import Run
+
+    outcome = Run(session)
+    if save is not None:
+        outcome.save(save)
+    if not finished:
+        hint = f"; go on with: qrmax run --resume {save}" if save else "; --save keeps a run"
+        click.echo(f"interrupted at step {outcome.trained:,}{hint}", err=True)
+        sys.exit(INTERRUPTED)
+    _print(outcome, as_json, save)
+    if show and outcome.problem is not None:
+        show_moves(outcome.problem, outcome.policy)
+
+
+def _new(options: dict[str, Any]) -> Session:
+    agent, settings = options.pop("agent"), options.pop("settings")
+    rule = {key: options.pop(key) for key in ("within", "in_a_row", "episodes", "alpha")}
+    stop, published = options.pop("stop"), options.pop("published")
+    seed, max_steps = options.pop("seed"), options.pop("max_steps")
+    every = options.pop("evaluate_every")
+    check_agent(agent)
+    problem = make_problem(**options)
+
+    from qrmax.agents.registry import default_settings  # all this takes a second to import
+    from qrmax.training.run import make_session
+    from qrmax.training.stopping import as_rule
+    from qrmax.training.warm_up import needs_compiling, warm_up
+
+    if published and "published" in default_settings(agent):
+        settings["published"] = True
+    given = {key: value for key, value in rule.items() if value is not None}
+    session = make_session(
+        agent,
+        problem,
+        seed=seed,
+        max_steps=max_steps,
+        stop=as_rule(stop, **given),
+        evaluate_every=every,
+        **settings,
+    )
+    if needs_compiling(agent):
+        click.echo(f"compiling {agent} (once, less than a minute) ...", err=True)
+    warm_up(agent, published=published)
+    return session
+
+
+def _resumed(path: Path, options: dict[str, Any]) -> Session:
+    context = click.get_current_context()
+    for name in options.keys() - {"max_steps"}:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            what = "PROBLEM" if name == "problem" else "--" + name.strip("_").replace("_", "-")
+            raise click.UsageError(f"--resume goes on with a run as it was: leave {what} out.")
+    from qrmax.training.checkpoint import load_session
+
+    session = load_session(path)
+    if options["max_steps"] is not None:
+        session.training = replace(session.training, max_steps=options["max_steps"])
+    return session
+
+
+def _train(session: Session, quiet: bool) -> bool:
+    """Train to the end, or until Ctrl-C; returns whether it came to the end."""
+    line = None if quiet else ProgressLine(session)
+    with _interruptible() as interrupted:
+        for event in session.events():
+            if line is not None:
+                line.see(event)
+            if interrupted:
+                break
+    if line is not None:
+        line.clear()
+    return not interrupted
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[int]]:
+    """A list that is not empty any more once Ctrl-C was pressed: a step is never cut in half.
+
+    Pressed again, it ends at once.
+    """
+    pressed: list[int] = []
+
+    def press(number: int, _: object) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(number)
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _print(outcome: Run, as_json: bool, save: Path | None) -> None:
+    config = asdict(outcome.agent.config)
+    published = bool(config.pop("published", False))
+    evaluation = outcome.evaluation
+    assert evaluation is not None  # the command line knows tabular problems only
+    assert outcome.problem is not None
+    if as_json:
+        print_json(
+            {
+                "agent": outcome.agent.name,
+                "published": published,
+                "problem": outcome.problem.name,
+                "seed": outcome.seed,
+                "steps": outcome.steps,
+                "reason": outcome.reason,
+                "trained": outcome.trained,
+                "start_value": evaluation.start_value,
+                "gap": outcome.gap,
+                "success": evaluation.success,
+                "nominal_length": evaluation.nominal_length,
+                "seconds": outcome.seconds,
+                "settings": config,
+            }
+        )
+        return
+    met = outcome.reason != "budget"
+    steps = f"{outcome.steps:,}" if met else f"{outcome.steps:,}, the budget: not good enough yet"
+    nominal = evaluation.nominal_length
+    known = outcome.agent.known()
+    facts = {
+        "agent": outcome.agent.name + (" (rules of the published code)" if published else ""),
+        "problem": outcome.problem.name,
+        "seed": str(outcome.seed),
+        "steps": steps,
+        "stopped by": outcome.reason,
+        "gap": f"{outcome.gap:.2%} to the optimum",
+        "success": percent(evaluation.success),
+        "nominal length": f"{'no success' if nominal is None else nominal}  if nothing slips",
+        "known": f"{known.pairs:,} of {known.of:,} pairs" if known else "keeps no model",
+        "seconds": f"{outcome.seconds:.3f}  ({_rate(outcome)} steps/s)",
+    }
+    if save is not None:
+        facts["saved"] = str(save)
+    print_facts(facts)
+
+
+def _rate(outcome: Run) -> str:
+    return f"{outcome.trained / max(outcome.seconds, 1e-9):,.0f}"

@@ -1,0 +1,34 @@
+"""Compiling ahead, so that what follows is quick and its time is that of learning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qrmax.agents.registry import agent_class, default_settings
+from qrmax.automata.edges import Edge
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.model.mdp import TabularMDP
+from qrmax.model.problem import Problem
+from qrmax.planning import policy_evaluation
+from qrmax.planning.compilation import is_compiled
+from qrmax.planning.kernels import settle, solve_layer
+from qrmax.training.run import train
+from qrmax.training.stopping import Exact
+
+
+def needs_compiling(agent: str) -> bool:
+    """Whether the first run of this agent will take a while longer."""
+    return not all(map(is_compiled, (solve_layer, settle, agent_class(agent).loop)))
+
+
+def warm_up(agent: str, *, published: bool = False) -> None:
+    """Compile what a run of this agent needs, or load it from the disk cache."""
+    policy_evaluation.warm_up()
+    # two outcomes and two machine states, so that nothing is special about the arrays' shapes
+    mdp = TabularMDP([[[1, 0]], [[1, 0]]], [[[0.5, 0.5]], [[0.5, 0.5]]])
+    task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
+    problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=3)
+    settings: dict[str, Any] = {"t_env": 2} if "t_env" in default_settings(agent) else {}
+    if published and "published" in default_settings(agent):
+        settings["published"] = True
+    train(agent, problem, max_steps=30, evaluate_every=10, stop=Exact(in_a_row=9), **settings)
