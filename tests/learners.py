@@ -11,7 +11,13 @@ import numpy as np
 
 from qrmax import Problem
 from qrmax.agents.base import Agent, Sizes
-from qrmax.agents.registry import agent_class, agent_names, make_agent, make_config, setting_names
+from qrmax.agents.registry import (
+    agent_class,
+    agent_names,
+    default_settings,
+    make_agent,
+    make_config,
+)
 from qrmax.model.simulator import Simulator
 from qrmax.seeding import stream
 
@@ -28,11 +34,11 @@ class Variant(NamedTuple):
 
     @property
     def plans(self) -> bool:
-        return "t_env" in setting_names(self.name)
+        return "t_env" in default_settings(self.name)
 
     def settings(self, **given: Any) -> dict[str, Any]:
         """Those of the given settings that this agent has."""
-        known = setting_names(self.name)
+        known = default_settings(self.name)
         rules = {"published": True} if self.published else {}
         return {name: value for name, value in given.items() if name in known} | rules
 
@@ -44,7 +50,7 @@ VARIANTS = [
     Variant(name, published)
     for name in agent_names()
     for published in (False, True)
-    if not published or "published" in setting_names(name)
+    if not published or "published" in default_settings(name)
 ]
 PLANNING = [variant for variant in VARIANTS if variant.plans]
 

@@ -20,7 +20,8 @@ def test_an_end_that_comes_as_a_surprise_is_planned_with_at_once(variant: Varian
     agent = trial(variant, errand(), t_env=1, v_max=10.0).agent
     for s, a in product((1, 2), (LEFT, RIGHT)):  # both lead to the right here
         for _ in range(2):  # the published code wants a triple tried after its parts are known
-            agent.update(s, 1, a, Step(s + 1, 1, 0, 0.0, 0.0, False, False))
+            agent.update(s, 1, a, Step(s + 1, 1, 0, 0.0, 0.0, False, False, False))
     np.testing.assert_allclose(agent.q[1:3, 1].T, [[8.1, 9.0], [8.1, 9.0]])
-    agent.update(2, 1, RIGHT, Step(3, 1, 0, 0.0, 0.0, terminated=True, truncated=False))
+    end = Step(3, 1, 0, 0.0, 0.0, terminated=True, truncated=False, world_ended=True)
+    agent.update(2, 1, RIGHT, end)
     np.testing.assert_array_equal(agent.q[1:3, 1], 0.0)

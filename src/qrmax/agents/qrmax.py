@@ -104,6 +104,7 @@ class QRMax(ModelBased):
     def explore(self, simulator: Simulator, limit: int, *, times: int, untried: BoolArray) -> Ahead:
         """The compiled loop, with a weight for each sample and what is still to be tried."""
         return ahead(
+            simulator.world,
             kernels.explore_factored(
                 simulator.world,
                 simulator.state,
@@ -116,5 +117,5 @@ class QRMax(ModelBased):
                 untried,
                 *self.numbers(simulator),
                 limit,
-            )
+            ),
         )

@@ -75,6 +75,7 @@ class RMax(ModelBased):
     def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
         """Steps that complete no estimate and meet nothing new, compiled."""
         return ahead(
+            simulator.world,
             kernels.explore_joint(
                 simulator.world,
                 simulator.state,
@@ -85,5 +86,5 @@ class RMax(ModelBased):
                 self.own_times,
                 *self.numbers(simulator),
                 limit,
-            )
+            ),
         )

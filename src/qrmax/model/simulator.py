@@ -27,6 +27,7 @@ class Step(NamedTuple):
     r_task: float  # what the machine paid
     terminated: bool  # the episode has ended for good: nothing more is to be had from here on
     truncated: bool  # it was cut off, and says nothing about what could have followed
+    world_ended: bool  # the world has ended it, whatever the machine did
 
 
 class World(NamedTuple):
@@ -114,6 +115,7 @@ class Simulator:
             r_task=float(world.task_reward[q, label, j]),
             terminated=terminated,
             truncated=truncated,
+            world_ended=bool(world.done[s_next, q]),  # q has not: it was acted in
         )
 
 

@@ -155,7 +155,7 @@ class IncrementalPlanner:
         kernels.task_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
 
     def finish(self, s: int, q: int) -> bool:
-        """Enter that the episode ends in (s, q), with nothing more to be had; whether it is news."""
+        """Enter that the episode ends in (s, q), so that V is 0; returns whether that is news."""
         if self.tables.done[q, s]:
             return False
         self.tables.done[q, s] = True
