@@ -131,6 +131,7 @@ GOOD = stream(7, "world").position()
         {**GOOD, "state": {**GOOD["state"], "inc": 2**130}},
         {**GOOD, "state": {**GOOD["state"], "inc": 1.5}},
         {**GOOD, "has_uint32": "no"},
+        {**GOOD, "more": 1},
         {**GOOD, "uinteger": 2**70},
     ],
     ids=lambda position: str(position)[:40],
