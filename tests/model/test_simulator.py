@@ -2,12 +2,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
 
 from coffee_task import pick_up
 from qrmax import Edge, Problem, RewardMachine, TabularMDP
 from qrmax.errors import ModelError
 from qrmax.model.simulator import AGE, OVER, Simulator
 from qrmax.seeding import stream
+from random_problems import problems
 from small_problems import LEFT, RIGHT, errand
 
 SAMPLES = 4000
@@ -149,3 +151,16 @@ def test_without_a_limit_nothing_is_ever_cut_off() -> None:
     simulator = Simulator(errand(), stream(1, "world"))
     simulator.reset()
     assert not any(simulator.step(RIGHT).truncated for _ in range(100))
+
+
+@given(problems())
+@settings(max_examples=30)
+def test_all_problems_are_arrays_of_one_kind(problem: Problem) -> None:
+    """So that one compilation, of several seconds, serves them all."""
+    assume(problem.start()[~problem.done()].any())
+    assert kinds(problem) == kinds(errand())
+
+
+def kinds(problem: Problem) -> list[object]:
+    arrays = Simulator(problem, stream(1, "world")).world[:-1]
+    return [(a.dtype, a.ndim, a.flags.c_contiguous, a.flags.writeable) for a in arrays]

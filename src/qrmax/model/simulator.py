@@ -135,7 +135,7 @@ def _world(problem: Problem) -> World:
         task_reward=table.reward,
         done=done,
         terminal=table.terminal,
-        start_pair=pairs.astype(np.int32),
+        start_pair=np.ascontiguousarray(pairs, dtype=np.int32),
         start_prob=start[tuple(pairs.T)] / start.sum(),
         limit=problem.max_episode_steps or 0,
     )
