@@ -157,5 +157,6 @@ def _is_a(kind: type, value: Any) -> bool:
 def _nearest(given: str, names: list[str]) -> str | None:
     from difflib import get_close_matches  # only ever needed to word an error
 
-    matches = get_close_matches(given[:80], names, n=1, cutoff=0.5)
-    return matches[0] if matches else None
+    plain = {name.lower(): name for name in names}
+    matches = get_close_matches(given[:80].lower(), plain, n=1, cutoff=0.5)
+    return plain[matches[0]] if matches else None

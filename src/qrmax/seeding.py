@@ -94,7 +94,9 @@ def stream_at(position: dict[str, Any]) -> Stream:
     """
     bits = np.random.PCG64(0)
     try:
-        bits.state = position  # type: ignore[assignment]  # NumPy checks it
+        bits.state = position  # type: ignore[assignment]  # NumPy checks most of it
     except (KeyError, TypeError, ValueError, OverflowError) as problem:
         raise ParameterError(f"no position of a random stream: {str(position)[:80]}") from problem
+    if bits.state != position:  # a fraction, say, which NumPy rounds
+        raise ParameterError(f"no position of a random stream: {str(position)[:80]}")
     return Stream(bits)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qrmax import Problem
@@ -115,3 +115,108 @@ def test_an_action_is_learned_once() -> None:
     planner.learn_env(0, 0, succ=[1], prob=[1.0], reward=0.0)
     with pytest.raises(ModelError, match="action 0 of state 0 is known already"):
         planner.learn_env(0, 0, succ=[0], prob=[1.0], reward=0.0)
+
+
+@given(problems(NON_NEGATIVE), st.sampled_from([0.5, 0.9]), st.randoms(use_true_random=False))
+@settings(max_examples=30)
+def test_a_planner_without_a_task_solves_the_product(
+    problem: Problem, gamma: float, random: st.DataObject
+) -> None:
+    product = problem.product()
+    planner = IncrementalPlanner.without_task(
+        product.n_states, product.n_actions, gamma=gamma, optimistic=OPTIMISTIC, tolerance=1e-14
+    )
+    lessons = list(np.ndindex(product.succ.shape[:2]))
+    random.shuffle(lessons)
+    reward = product.expected_reward()
+    for x, a in lessons:
+        planner.learn_env(x, a, product.succ[x, a], product.prob[x, a], reward[x, a])
+        if random.random() < 0.2:
+            planner.replan()
+    for x in np.flatnonzero(product.terminal):
+        planner.finish(x, 0)
+    planner.replan()
+    expected = reference.solve_product(product, gamma)
+    np.testing.assert_allclose(planner.value[:, 0], expected, rtol=1e-9, atol=1e-7)
+    assert planner.value.shape == (product.n_states, 1)
+
+
+def test_a_planner_grows_with_the_outcomes_that_it_is_told() -> None:
+    """The chains of predecessors are made anew: changes must spread along old ones and new."""
+    planner = IncrementalPlanner.without_task(6, 1, gamma=0.5, optimistic=8.0, tolerance=1e-14)
+    planner.learn_env(0, 0, succ=[1], prob=[1.0], reward=0.0)
+    planner.learn_env(1, 0, succ=[2, 3], prob=[0.5, 0.5], reward=0.0)
+    planner.learn_env(2, 0, succ=[3, 4, 5], prob=[0.2, 0.3, 0.5], reward=0.0)
+    planner.replan()
+    assert planner.env.succ.shape == (6, 1, 4)
+    assert planner.value[:3, 0] == pytest.approx([1.5, 3.0, 4.0])
+    for s in (3, 4, 5):
+        planner.finish(s, 0)
+    planner.replan()
+    assert planner.value[:, 0].tolist() == [0.0] * 6
+
+
+def test_a_planner_grows_with_the_outcomes_of_the_machine() -> None:
+    planner = IncrementalPlanner(1, 4, 1, gamma=0.5, optimistic=8.0)
+    planner.learn_env(0, 0, succ=[0], prob=[1.0], reward=0.0)
+    planner.learn_task(1, 0, next_state=[2], prob=[1.0], reward=3.0)
+    planner.finish(0, 2)
+    planner.learn_task(0, 0, next_state=[1, 2, 3], prob=[0.5, 0.25, 0.25], reward=0.0)
+    planner.replan()
+    assert planner.value[0].tolist() == [0.5 * (0.5 * 3.0 + 0.25 * 8.0), 3.0, 0.0, 8.0]
+
+
+def test_finishing_is_news_once() -> None:
+    planner = IncrementalPlanner(2, 1, 1, gamma=0.5, optimistic=1.0)
+    assert planner.finish(1, 0)
+    assert not planner.finish(1, 0)
+    assert planner.value.tolist() == [[1.0], [0.0]]
+    assert planner.greedy().tolist() == [[0], [0]]
+
+
+def test_the_values_at_one_pair_are_those_of_the_table() -> None:
+    planner = IncrementalPlanner(2, 2, 2, gamma=0.5, optimistic=4.0)
+    planner.learn_env(0, 1, succ=[1], prob=[1.0], reward=-1.0)
+    planner.learn_task(1, 1, next_state=[0], prob=[1.0], reward=0.5)
+    planner.replan()
+    for s, q in np.ndindex(2, 2):
+        assert planner.q_at(s, q).tolist() == planner.q[s, q].tolist()
+    assert planner.q[0, 1].tolist() == [4.0, 1.5]
+
+
+@given(problems(NON_NEGATIVE), st.integers(0, 20), st.randoms(use_true_random=False))
+@settings(max_examples=30)
+def test_a_restored_planner_goes_on_where_it_was(
+    problem: Problem, before: int, random: st.DataObject
+) -> None:
+    """Also where something is waiting to be planned with."""
+    lessons = [("env", *pair) for pair in np.ndindex(problem.n_states, problem.n_actions)]
+    lessons += [("task", *pair) for pair in np.ndindex(problem.n_task_states, problem.n_states)]
+    random.shuffle(lessons)
+    original, copy = planner_for(problem, 0.9), planner_for(problem, 0.9)
+
+    def learn(planner: IncrementalPlanner, kind: str, first: int, second: int) -> None:
+        (learn_env if kind == "env" else learn_task)(planner, problem, first, second)
+
+    for lesson in lessons[:before]:
+        learn(original, *lesson)
+    copy.restore(original.snapshot())
+    for lesson in lessons[before:]:
+        for planner in (original, copy):
+            learn(planner, *lesson)
+            planner.replan()
+    for name, array in original.snapshot().items():
+        np.testing.assert_array_equal(array, copy.snapshot()[name])
+
+
+def test_a_snapshot_that_points_nowhere_is_refused() -> None:
+    planner = IncrementalPlanner(2, 1, 1, gamma=0.5, optimistic=1.0)
+    planner.learn_env(0, 0, succ=[1], prob=[1.0], reward=0.0)
+    for name, wrong in [("env.succ", 2), ("env.head", 9), ("env.link", -3), ("work.length", 3)]:
+        arrays = {key: array.copy() for key, array in planner.snapshot().items()}
+        arrays[name][0] = wrong
+        with pytest.raises(ModelError, match=f"{name} points outside"):
+            planner.restore(arrays)
+    arrays = planner.snapshot()
+    with pytest.raises(ModelError, match=r"env.link has another size"):
+        planner.restore({**arrays, "env.link": arrays["env.link"][:1]})

@@ -59,6 +59,19 @@ def test_the_environments_own_end_and_reward_stay() -> None:
     seen, reward, ended, _, info = outcomes[-1]
     assert (seen["state"], reward, ended) == (15, 1.0, True)
     assert (info["r_env"], info["r_task"], info["success"]) == (1.0, 0.0, False)
+    assert [outcome[4]["world_ended"] for outcome in outcomes] == [False] * 5 + [True]
+
+
+def test_the_end_of_the_world_is_told_where_the_task_ends_with_it() -> None:
+    """What knows the machine needs both: in another task state only the world would have ended."""
+    machine = qrmax.RewardMachine(
+        [qrmax.Edge("go", "goal", "done")], initial="go", success=["done"]
+    )
+    inner = gymnasium.make("FrozenLake-v1", desc=["SG"], is_slippery=False)
+    env = qrmax.TaskWrapper(inner, machine, labels=lambda seen, _: {"goal"} if seen == 1 else ())
+    assert env.reset(seed=0)[1]["world_ended"] is False
+    *_, info = env.step(RIGHT)
+    assert (info["success"], info["world_ended"]) == (True, True)
 
 
 def test_truncation_is_the_environments_own() -> None:

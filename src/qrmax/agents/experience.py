@@ -74,11 +74,9 @@ class Counterfactual:
     def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:  # noqa: ARG002 (it is any q)
         """The step in every machine state, in order."""
         table = self.task.table
-        # where the machine has not ended the episode, the world has: and so it has for every p
-        world_ended = step.terminated and not table.terminal[step.q]
         nexts = table.next_state[:, step.label, 0].tolist()
         rewards = table.reward[:, step.label, 0].tolist()
         return [
-            TaskStep(p, nexts[p], rewards[p], bool(world_ended or table.terminal[nexts[p]]))
+            TaskStep(p, nexts[p], rewards[p], bool(step.world_ended or table.terminal[nexts[p]]))
             for p in self.live
         ]

@@ -229,12 +229,11 @@ def temporal_difference(
         )
         terminated = done[s_next, q_next]
         if counterfactual:
-            world_ended = terminated and not terminal[q_next]
             for p in range(n_q):
                 if not terminal[p]:
                     p_next = next_state[p, label, 0]
                     target = reward[s, a, k] + task_reward[p, label, 0]
-                    if not (world_ended or terminal[p_next]):
+                    if not done[s_next, p_next]:
                         target += gamma * _largest(qt, s_next, p_next)
                     qt[s, p, a] += alpha * (target - qt[s, p, a])
         else:
@@ -434,7 +433,6 @@ def explore_joint(
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
         r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        world_ended = terminated and not terminal[q_next]
         plain = True
         low, high = (0, n_q) if counterfactual else (q, q + 1)
         for p in range(low, high):
@@ -442,7 +440,7 @@ def explore_joint(
                 p_next = next_state[p, label, 0] if counterfactual else q_next
                 x, x_next = s * n_q + p, s_next * n_q + p_next
                 times = own_times if p == q else 1
-                plain = known_done[0, x_next] or not (world_ended or terminal[p_next])
+                plain = known_done[0, x_next] or not done[s_next, p_next]
                 if plain and n[x, a] < t_env:
                     plain = _counts_plainly(n, outcome, t_env, times, x, a, x_next)
         if not plain:

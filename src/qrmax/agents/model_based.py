@@ -19,7 +19,7 @@ from qrmax.agents.experience import Experience
 from qrmax.agents.kernels import Outlook, Taken
 from qrmax.errors import check_count, check_flag, check_range
 from qrmax.model.counts import Counter, Counts
-from qrmax.model.simulator import Step
+from qrmax.model.simulator import Step, World
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.incremental import IncrementalPlanner
 from qrmax.seeding import Stream
@@ -136,7 +136,7 @@ class ModelBased(Agent):
         )
 
 
-def ahead(taken: Taken) -> Ahead:
+def ahead(world: World, taken: Taken) -> Ahead:
     """What a compiled loop came to."""
     if not taken.unlearned:
         return Ahead(taken.steps, None)
@@ -148,5 +148,6 @@ def ahead(taken: Taken) -> Ahead:
         taken.r_task,
         taken.terminated,
         taken.truncated,
+        bool(world.done[taken.s_next, taken.q]),  # as in simulator.py
     )
     return Ahead(taken.steps, Lesson(taken.s, taken.q, taken.a, step))

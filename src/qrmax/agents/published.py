@@ -87,15 +87,15 @@ class PublishedQRMax(PublishedTies, QRMax):
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition."""
-        tried = False
+        do_vi = False
         for p, p_next, r_task, terminated in self.experience(q, step):
-            tried = self._try(s, p, a) or tried
+            do_vi = self._try(s, p, a) or do_vi
             self.task.record(p, step.s, p_next, r_task)
-            if terminated:
-                self.planner.finish(self.number(step.s, p_next), 0)
+            if terminated and self.planner.finish(self.number(step.s, p_next), 0):
+                do_vi = True
         for _ in range(self.times):
             self.env.record(s, a, step.s, step.r_env)
-        if tried:
+        if do_vi:
             self.planner.replan()
 
     def _try(self, s: int, q: int, a: int) -> bool:

@@ -92,8 +92,8 @@ class QRMax(ModelBased):
             if self.task.record(p, step.s, p_next, r_task):  # lines 19-26
                 self.planner.learn_task(p, step.s, *self.task.estimate(p, step.s))
                 do_vi = True
-            if terminated:  # lines 27-29; never on truncation
-                self.planner.finish(step.s, p_next)
+            if terminated and self.planner.finish(step.s, p_next):  # 27-29; never on truncation
+                do_vi = True
         if do_vi:  # lines 30-32
             self.planner.replan()
 
@@ -104,6 +104,7 @@ class QRMax(ModelBased):
     def explore(self, simulator: Simulator, limit: int, *, times: int, untried: BoolArray) -> Ahead:
         """The compiled loop, with a weight for each sample and what is still to be tried."""
         return ahead(
+            simulator.world,
             kernels.explore_factored(
                 simulator.world,
                 simulator.state,
@@ -116,5 +117,5 @@ class QRMax(ModelBased):
                 untried,
                 *self.numbers(simulator),
                 limit,
-            )
+            ),
         )

@@ -67,14 +67,15 @@ class RMax(ModelBased):
                 if self.pair.record(x, a, x_next, step.r_env + r_task):
                     self.planner.learn_env(x, a, *self.pair.estimate(x, a))
                     do_vi = True
-            if terminated:  # never on truncation
-                self.planner.finish(x_next, 0)
+            if terminated and self.planner.finish(x_next, 0):  # never on truncation
+                do_vi = True
         if do_vi:
             self.planner.replan()
 
     def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
         """Steps that complete no estimate and meet nothing new, compiled."""
         return ahead(
+            simulator.world,
             kernels.explore_joint(
                 simulator.world,
                 simulator.state,
@@ -85,5 +86,5 @@ class RMax(ModelBased):
                 self.own_times,
                 *self.numbers(simulator),
                 limit,
-            )
+            ),
         )

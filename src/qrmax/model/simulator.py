@@ -27,6 +27,7 @@ class Step(NamedTuple):
     r_task: float  # what the machine paid
     terminated: bool  # the episode has ended for good: nothing more is to be had from here on
     truncated: bool  # it was cut off, and says nothing about what could have followed
+    world_ended: bool  # the world has ended it, whatever the machine did
 
 
 class World(NamedTuple):
@@ -114,6 +115,7 @@ class Simulator:
             r_task=float(world.task_reward[q, label, j]),
             terminated=terminated,
             truncated=truncated,
+            world_ended=bool(world.done[s_next, q]),  # q has not: it was acted in
         )
 
 
@@ -133,7 +135,7 @@ def _world(problem: Problem) -> World:
         task_reward=table.reward,
         done=done,
         terminal=table.terminal,
-        start_pair=pairs.astype(np.int32),
+        start_pair=np.ascontiguousarray(pairs, dtype=np.int32),
         start_prob=start[tuple(pairs.T)] / start.sum(),
         limit=problem.max_episode_steps or 0,
     )

@@ -34,6 +34,7 @@ class IncrementalPlanner:
     >>> planner.learn_env(0, 0, succ=[1], prob=[1.0], reward=0.0)
     >>> planner.learn_task(0, 1, next_state=[1], prob=[1.0], reward=1.0)
     >>> planner.finish(1, 1)
+    True
     >>> planner.replan()  # how many backups it took
     2
     >>> planner.value.tolist()
@@ -154,13 +155,14 @@ class IncrementalPlanner:
                 self._find_order()
         kernels.task_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
 
-    def finish(self, s: int, q: int) -> None:
-        """Enter that the episode ends in (s, q): nothing more is to be had there."""
+    def finish(self, s: int, q: int) -> bool:
+        """Enter that the episode ends in (s, q), so that V is 0; returns whether that is news."""
         if self.tables.done[q, s]:
-            return
+            return False
         self.tables.done[q, s] = True
         self.tables.value[q, s] = 0.0
         kernels.value_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
+        return True
 
     def replan(self) -> int:
         """Bring all values up to date; returns how many backups it took."""

@@ -104,6 +104,9 @@ class EnvPlayer:
             r_task=float(info["r_task"]),
             terminated=bool(terminated),
             truncated=bool(truncated),
+            world_ended=bool(
+                terminated and (info["world_ended"] or not self.table.terminal[self.q])
+            ),
         )
         self._value += self._discount * (step.r_env + step.r_task)
         self._discount *= self.gamma

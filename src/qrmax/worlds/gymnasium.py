@@ -7,12 +7,12 @@
     (86, 0)
     >>> observation, reward, terminated, truncated, info = env.step(0)
     >>> sorted(info)
-    ['label', 'r_env', 'r_task', 'success']
+    ['label', 'r_env', 'r_task', 'success', 'world_ended']
     >>> env.close()
 
 The observation holds the number of the world state and of the task state. `info` splits the reward
 into what the world and what the task paid, and tells the label read (the propositions true in the
-state reached) and whether the task has succeeded.
+state reached), whether the task has succeeded, and whether the world itself has ended the episode.
 """
 
 from __future__ import annotations
@@ -131,6 +131,7 @@ class ProblemEnv(gymnasium.Env[Observation, np.int64]):
             "r_task": r_task,
             "label": tuple(sorted(label)),
             "success": bool(self.problem.table.success[self.task]),
+            "world_ended": bool(self.problem.mdp.terminal[self.state]),
         }
 
 
@@ -207,10 +208,10 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     The observation is that of the environment, under "state", and the number of the task's state,
     under "task". The reward is what the environment pays and what the task pays; `info` keeps what
-    it had, and has `r_env`, `r_task`, `label` and `success` added. An episode ends where either
-    ends it; truncation is the environment's own. A random machine draws from the environment's
-    `np_random`, so that `reset(seed=...)` settles both. `numbering` numbers finite observations,
-    for tables.
+    it had, and has `r_env`, `r_task`, `label`, `success` and `world_ended` added. An episode ends
+    where either ends it (`world_ended` says whether the environment has); truncation is the
+    environment's own. A random machine draws from the environment's `np_random`, so that
+    `reset(seed=...)` settles both. `numbering` numbers finite observations, for tables.
     """
 
     def __init__(
@@ -261,7 +262,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if self._labels is not None:
             label = as_label(self._labels(self._observation, info))
             self._task = self.machine.reset(label)
-        return self._seen(), self._told(info, 0.0, 0.0, label)
+        return self._seen(), self._told(info, 0.0, 0.0, label, world_ended=False)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """Act, then let the machine read the label of what came of it."""
@@ -281,18 +282,21 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             r_env + r_task,
             ended,
             truncated,
-            self._told(info, r_env, r_task, label),
+            self._told(info, r_env, r_task, label, world_ended=bool(terminated)),
         )
 
     def _seen(self) -> dict[str, Any]:
         return {"state": self._observation, "task": self.machine.index(self._task)}
 
-    def _told(self, info: Info, r_env: float, r_task: float, label: Label) -> Info:
+    def _told(
+        self, info: Info, r_env: float, r_task: float, label: Label, *, world_ended: bool
+    ) -> Info:
         ours = {
             "r_env": r_env,
             "r_task": r_task,
             "label": tuple(sorted(label)),
             "success": self._task in self.machine.success,
+            "world_ended": world_ended,
         }
         return {**info, **ours}
 

@@ -1,0 +1,314 @@
+"""What every agent must do, whatever its algorithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import qrmax
+from learners import VARIANTS, Trial, Variant, trial
+from qrmax import Edge, Problem, RewardMachine
+from qrmax.agents.base import Sizes
+from qrmax.agents.experience import Counterfactual, Observed
+from qrmax.agents.registry import (
+    agent_class,
+    agent_names,
+    default_settings,
+    make_agent,
+    make_config,
+)
+from qrmax.errors import ParameterError, UnknownNameError
+from qrmax.model.simulator import Simulator
+from qrmax.seeding import stream, stream_at
+from small_problems import LEFT, RIGHT, errand, fetch_and_leave
+
+pytestmark = pytest.mark.small_enough_without_jit
+
+every_agent = pytest.mark.parametrize("variant", VARIANTS, ids=str)
+every_stranger = pytest.mark.parametrize(  # to the machine
+    "variant", [variant for variant in VARIANTS if not variant.knows_machine], ids=str
+)
+every_name = pytest.mark.parametrize("name", agent_names())
+
+
+def steps_for(variant: Variant) -> int:
+    """Enough to learn an errand."""
+    return 500 if variant.plans else 8000
+
+
+# --- learning
+
+
+@every_agent
+@pytest.mark.parametrize("exit_ends_world", [False, True], ids=["by machine", "by both"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_small_problem_is_learned_to_optimality(
+    variant: Variant, exit_ends_world: bool, seed: int
+) -> None:
+    problem = errand(exit_ends_world=exit_ends_world, limit=20)
+    agent = trial(variant, problem, seed=seed, t_env=2).rush(steps_for(variant)).agent
+    brought = qrmax.evaluate(problem, agent.policy(), 0.9).start_value
+    assert brought == pytest.approx(0.9**3)  # one step to the key, three to the exit
+    assert brought == pytest.approx(qrmax.solve(problem).start_value)
+
+
+@every_agent
+def test_what_is_learned_are_the_true_values(variant: Variant) -> None:
+    """Along the way that is taken; elsewhere optimism may have been left alone."""
+    problem = errand(limit=20)
+    learned = trial(variant, problem, t_env=2).rush(steps_for(variant)).agent.q
+    for s, q, a in [(1, 0, LEFT), (0, 1, RIGHT), (1, 1, RIGHT), (2, 1, RIGHT)]:
+        assert learned[s, q, a] == pytest.approx(qrmax.solve(problem).q[s, q, a], rel=0.02)
+
+
+@every_agent
+@pytest.mark.parametrize("loop", [Trial.play, Trial.rush])
+def test_an_episode_that_is_cut_off_promises_more_and_one_that_ends_does_not(
+    variant: Variant, loop: Any
+) -> None:
+    """Episodes of one step: what the key is worth after it is never seen."""
+    ends_at_key = RewardMachine(
+        [Edge("go", "key", "has_key"), Edge("other", "exit", "has_key")],
+        initial="go",
+        success=["has_key"],
+        states=["go", "has_key", "other"],
+    )
+    told = {"t_env": 2, "v_max": 2.0, "q0": 2.0, "alpha": 0.5, "epsilon": 0.5}
+    cut = trial(variant, errand(limit=1), **told)
+    over = trial(variant, errand(limit=1, machine=ends_at_key), **told)
+    for each in (cut, over):
+        loop(each, 200)
+    assert cut.agent.q[1, 0, LEFT] == pytest.approx(0.9 * 2.0)
+    assert over.agent.q[1, 0, LEFT] == pytest.approx(0.0)
+    assert cut.agent.q[1, 0, RIGHT] == over.agent.q[1, 0, RIGHT] == pytest.approx(0.9 * 2.0)
+
+
+# --- chance
+
+
+@every_agent
+@pytest.mark.parametrize("loop", [Trial.play, Trial.rush])
+def test_the_same_seed_does_the_same_and_another_seed_does_not(variant: Variant, loop: Any) -> None:
+    problem = errand(slip=0.3, limit=15)
+    first, again, other = (
+        loop(trial(variant, problem, seed=seed, t_env=3), 150).state() for seed in (5, 5, 6)
+    )
+    assert first == again
+    assert first != other
+    assert first["world"] != other["world"]
+
+
+@every_agent
+def test_agents_draw_from_their_own_stream_only(variant: Variant) -> None:
+    """The world's chance does not depend on how much of it an agent uses for itself."""
+    problem = errand(limit=15)  # nothing slips: one number for each step and each reset
+    tried = trial(variant, problem, t_env=3)
+    resets = 0
+    for _ in range(60):
+        resets += tried.simulator.over
+        tried.play(1)
+    untouched = stream(7, "world")
+    for _ in range(60 + resets):
+        untouched.random()
+    assert tried.simulator.rng.position() == untouched.position()
+
+
+# --- keeping
+
+
+@every_agent
+@pytest.mark.parametrize("steps", [1, 37, 110])
+def test_a_restored_agent_goes_on_bit_for_bit_from_the_middle_of_an_episode(
+    variant: Variant, steps: int
+) -> None:
+    problem = errand(slip=0.3, limit=40)
+    original = trial(variant, problem, t_env=4).play(steps)
+    kept = original.agent.snapshot()
+    bytes_kept = {name: array.tobytes() for name, array in kept.items()}
+    copy = trial(variant, problem, t_env=4, seed=99)
+    copy.agent.restore(kept)
+    copy.agent.rng = stream_at(original.agent.rng.position())
+    copy.simulator.rng = stream_at(original.simulator.rng.position())
+    copy.simulator.state[:] = original.simulator.state
+    assert copy.state() == original.state()
+    assert original.play(90).state() == copy.rush(90, chunks=[7]).state()
+    np.testing.assert_array_equal(original.agent.q, copy.agent.q)
+    np.testing.assert_array_equal(original.agent.policy(), copy.agent.policy())
+    assert {name: array.tobytes() for name, array in kept.items()} == bytes_kept  # no views
+
+
+# --- what it says
+
+
+@every_agent
+def test_the_policy_is_the_first_of_the_equally_good(variant: Variant) -> None:
+    problem = errand(slip=0.2, limit=15)
+    tried = trial(variant, problem, t_env=2)
+    for _ in range(8):
+        policy, table = tried.agent.policy(), tried.agent.q
+        assert policy.shape == (4, 3)
+        assert policy.dtype == np.int32
+        assert table.shape == (4, 3, 2)
+        assert table.dtype == np.float64
+        np.testing.assert_array_equal(policy, table.argmax(axis=2))
+        tried.rush(40)
+    assert trial(variant, problem).agent.policy().tolist() == [[0] * 3] * 4  # all are equal
+
+
+@every_agent
+def test_what_is_known_grows_and_has_a_bound(variant: Variant) -> None:
+    tried = trial(variant, errand(slip=0.2, limit=15), t_env=3, t_task=2)
+    if not variant.plans:
+        assert tried.agent.known() is None
+        return
+    before = tried.agent.known()
+    assert before.pairs == 0
+    for _ in range(30):
+        tried.rush(20)
+        known = tried.agent.known()
+        assert before.pairs <= known.pairs <= known.of == before.of
+        before = known
+    assert before.pairs > 0
+
+
+# --- what it is not told
+
+
+@every_name
+def test_only_agents_that_know_the_machine_are_given_it(name: str) -> None:
+    kind = Counterfactual if agent_class(name).knows_machine else Observed
+    assert name.endswith("-rm") or name == "qrm" or kind is Observed
+    agent = trial(name, errand()).agent
+    assert type(agent.experience) is kind
+    assert agent.experience.knows_machine == agent.knows_machine
+
+
+@every_stranger
+def test_an_agent_that_does_not_know_the_machine_works_without_one(variant: Variant) -> None:
+    problem = errand()
+    config = make_config(variant.name, variant.settings(t_env=2))
+    agent = make_agent(variant.name, Sizes(4, 3, 2), config, stream(7, "agent"), None)
+    blind = Trial(agent, Simulator(problem, stream(7, "world"))).play(100)
+    assert blind.state() == trial(variant, problem, t_env=2).play(100).state()
+
+
+@every_stranger
+@pytest.mark.parametrize("loop", [Trial.play, Trial.rush])
+def test_edges_that_were_never_taken_make_no_difference(variant: Variant, loop: Any) -> None:
+    limbo = Edge("limbo", "key", "go", 1.0), Edge("limbo", "exit", "limbo", 5.0)
+    chancy = Edge("limbo", "exit", "has_key", -9.0, probability=0.5), Edge("limbo", "!key", "out")
+    one, other = (
+        loop(trial(variant, errand(machine=fetch_and_leave(*edges), limit=15), t_env=2), 200)
+        for edges in (limbo, chancy)
+    )
+    assert one.state() == other.state()
+
+
+@every_agent
+@pytest.mark.parametrize("seed", range(4))
+def test_what_an_edge_pays_is_learned_by_taking_it(variant: Variant, seed: int) -> None:
+    """Until an episode ends, agents that do not know the machine cannot tell what the exit pays."""
+    cheap, dear = (
+        trial(variant, errand(machine=_paying(pay), start=2), t_env=1, seed=seed)
+        for pay in (1.0, 7.0)
+    )
+    same = True
+    while not cheap.simulator.over or cheap.simulator.q != 2:
+        same = same and cheap.state() == dear.state()
+        if not same:
+            break
+        cheap.play(1)
+        dear.play(1)
+    assert same or variant.knows_machine
+    assert cheap.state() != dear.state()
+
+
+def _paying(pay: float) -> RewardMachine:
+    edges = [Edge("go", "key", "has_key"), Edge("has_key", "exit", "out", pay)]
+    return RewardMachine(edges, initial="go", success=["out"])
+
+
+# --- what it refuses
+
+NO_COUNT = [0, -1, 1.5, True, "3", 10**10, None]
+REFUSED: dict[str, list[Any]] = {
+    "gamma": [0.0, 1.0, -0.5, float("nan"), "0.9", True, None],
+    "alpha": [0.0, 1.5, float("nan"), "0.1", None],
+    "epsilon": [-0.1, 1.1, float("nan"), None],
+    "q0": [float("inf"), float("-inf"), float("nan"), "2", None],
+    "t_env": NO_COUNT,
+    "t_task": NO_COUNT,
+    "r_max": [-1.0, float("inf"), float("nan"), None],
+    "v_max": [-1.0, float("inf"), float("nan"), "big"],
+    "tolerance": [0.0, -1e-5, 1.0, float("nan"), None],
+    "published": [1, "yes", None],
+}
+ALLOWED: dict[str, list[Any]] = {
+    "gamma": [0.001, 0.999, np.float64(0.5)],
+    "alpha": [1e-9, 1.0, 1],
+    "epsilon": [0.0, 1.0, 0],
+    "q0": [0.0, -100.0, 7],
+    "t_env": [1, 10**9, np.int64(5)],
+    "t_task": [1, 10**9],
+    "r_max": [0.0, 1000],
+    "v_max": [None, 0.0, 5],
+    "tolerance": [1e-15, 0.5],
+    "published": [True, False],
+}
+
+
+@every_name
+def test_each_setting_out_of_range_is_refused_by_its_name(name: str) -> None:
+    for setting in default_settings(name):
+        for value in REFUSED[setting]:
+            with pytest.raises(ParameterError, match=f"^{setting} is .*; allowed: "):
+                make_config(name, {setting: value})
+        for value in ALLOWED[setting]:
+            assert getattr(make_config(name, {setting: value}), setting) == value
+
+
+@every_name
+def test_an_unknown_setting_suggests_the_nearest(name: str) -> None:
+    for setting in default_settings(name):
+        with pytest.raises(UnknownNameError, match=f"setting of {name} .*\n.*mean '{setting}'"):
+            make_config(name, {setting + "x": 1})
+
+
+@every_name
+def test_an_unknown_agent_suggests_the_nearest(name: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"unknown agent .*\n.*did you mean '{name}'"):
+        agent_class("qr-m" if name == "qrm" else name + "x")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("QRMax", "qrmax"), ("QR-Max", "qrmax"), ("QRM", "qrm"), ("R-MaxRM", "rmax-rm")],
+)
+def test_an_agent_written_as_in_the_paper_suggests_its_name(written: str, meant: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"did you mean '{meant}'"):
+        agent_class(written)
+
+
+def test_training_an_unknown_agent_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'qrmax'"):
+        qrmax.train("qrmx", errand())
+
+
+@every_agent
+def test_agents_that_know_the_machine_refuse_a_random_one(variant: Variant) -> None:
+    random = RewardMachine(
+        [
+            Edge("go", "key", "has_key", probability=0.8),
+            Edge("has_key", "exit", "out", 1.0),
+        ],
+        initial="go",
+        success=["out"],
+    )
+    problem: Problem = errand(machine=random)
+    if variant.knows_machine:
+        with pytest.raises(ParameterError, match=r"moves or pays at random.*use 'qrmax'"):
+            trial(variant, problem)
+    else:
+        trial(variant, problem).rush(100)

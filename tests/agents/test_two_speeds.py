@@ -1,0 +1,75 @@
+"""Two speeds, one meaning: the compiled loops do what the Python methods say, bit for bit."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from learners import VARIANTS, Variant, trial
+from qrmax import Problem, seeding
+from random_problems import ANY_SIGN, NON_NEGATIVE, problems
+from small_problems import errand
+
+pytestmark = pytest.mark.small_enough_without_jit
+
+
+@st.composite
+def playable(draw: st.DrawFn) -> Problem:
+    """A random problem with some start that is not over, often truncated soon."""
+    problem = copy.copy(draw(problems(draw(st.sampled_from([ANY_SIGN, NON_NEGATIVE])))))
+    problem.max_episode_steps = draw(st.sampled_from([None, 1, 3, 10]))
+    assume(problem.start()[~problem.done()].any())
+    return problem
+
+
+agent_settings = st.fixed_dictionaries(
+    {
+        "gamma": st.sampled_from([0.5, 0.9, 0.95]),
+        "t_env": st.integers(1, 4),
+        "t_task": st.integers(1, 3),
+        "r_max": st.sampled_from([0.0, 1.0, 1000.0]),
+        "v_max": st.sampled_from([None, 0.0, 3.0]),
+        "tolerance": st.sampled_from([1e-5, 1e-2, 1e-12]),
+        "alpha": st.sampled_from([0.1, 1.0]),
+        "epsilon": st.sampled_from([0.0, 0.1, 1.0]),
+        "q0": st.sampled_from([0.0, 2.0, -1.0]),
+    }
+)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@given(
+    problem=playable(),
+    told=agent_settings,
+    steps=st.integers(1, 100),
+    chunks=st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    block=st.sampled_from([5, 64, 8192]),
+)
+@settings(max_examples=25)
+def test_the_compiled_loop_is_the_python_loop(
+    variant: Variant,
+    problem: Problem,
+    told: dict[str, float],
+    steps: int,
+    chunks: list[int],
+    block: int,
+) -> None:
+    assume(not (variant.knows_machine and problem.machine.is_random))
+    slow = trial(variant, problem, **told).play(steps)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seeding, "BLOCK", block)  # numbers run out at other places
+        fast = trial(variant, problem, **told).rush(steps, chunks)
+    assert fast.state() == slow.state()
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_what_would_have_ended_the_episode_ends_it_at_both_speeds(variant: Variant) -> None:
+    """At the exit without the key: for those who know the machine, it would have been over."""
+    problem = errand(start=2)
+    for steps in range(1, 30):
+        slow = trial(variant, problem, t_env=5, seed=steps).play(steps)
+        fast = trial(variant, problem, t_env=5, seed=steps).rush(steps)
+        assert fast.state() == slow.state()
