@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # numba does not read annotations
 
     from numpy.typing import NDArray
 
-    from qrmax.model.counts import Counts
     from qrmax.model.simulator import World
     from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
 
@@ -68,6 +67,32 @@ class Outlook(NamedTuple):
     joint: bool
     slack: float  # values this close to the best, relative to it, count as best
     first_wins: bool  # the published ties: at random only where all actions are equal
+
+
+_NO_COUNTS = np.empty((0, 0), dtype=np.int32)
+_NOTHING_UNTRIED = np.empty((0, 0, 0), dtype=bool)
+
+
+class Counting(NamedTuple):
+    """How an agent that plans counts: its counter, as arrays, and what a step adds to it.
+
+    `of_pairs`: it counts pairs ((s, q), a), what really happened so many `times` and, where
+    `counterfactual`, what would have happened in the other machine states once. Otherwise it counts
+    (s, a) so many `times`, and has `n_task` for the machine. `untried`, empty where it does not
+    matter, marks what the published code wants tried by itself.
+    """
+
+    n: IntArray
+    outcome: IntArray
+    tau: IntArray
+    rho: FloatArray
+    threshold: int
+    of_pairs: bool
+    times: int = 1
+    counterfactual: bool = False
+    n_task: IntArray = _NO_COUNTS  # [q, s']
+    t_task: int = 0
+    untried: BoolArray = _NOTHING_UNTRIED  # [s, q, a]
 
 
 class Taken(NamedTuple):
@@ -332,30 +357,21 @@ def _count(
 
 
 @_compiled
-def explore_factored(
+def explore(
     world: World,
     state: LongArray,
     outlook: Outlook,
-    env: Counts,
-    t_env: int,
-    times: int,
-    n_task: IntArray,
-    t_task: int,
-    untried: BoolArray,
+    counting: Counting,
     world_numbers: Numbers,
     agent_numbers: Numbers,
     limit: int,
 ) -> Taken:
-    """QR-Max and QR-MaxRM, up to a step that completes something or meets something new.
-
-    Each sample of the world is counted so many `times`. `untried[s, q, a]`, empty where it does not
-    matter, marks what the published code wants tried by itself.
-    """
+    """Any agent that plans, up to a step that completes something or meets something new."""
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
-    done, longest = world.done, world.limit
+    done, terminal, longest = world.done, world.terminal, world.limit
     est_succ, est_prob, est_reward, gain, known_done, optimistic, joint, slack, first = outlook
-    n, outcome, tau, rho = env
+    n, outcome, tau, rho, t_env, of_pairs, times, counterfactual, n_task, t_task, untried = counting
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
     values = np.empty(succ.shape[1])
@@ -376,84 +392,38 @@ def explore_factored(
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
         r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        y, x = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
-        plain = n_task[q, s_next] >= t_task and (known_done[y, x] or not terminated)
-        if untried.size > 0 and n[s, a] >= t_env:
-            plain = plain and not untried[s, q, a]
-        counted = n[s, a] < t_env
-        if plain and counted:
-            plain = _counts_plainly(n, outcome, t_env, times, s, a, s_next)
-        if not plain:
-            return Taken(
-                taken, True, s, q, a, s_next, q_next, label, r_env, r_task, terminated, truncated
-            )
-        if counted:
-            _count(n, outcome, tau, rho, times, s, a, s_next, r_env)
-    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
-
-
-@_compiled
-def explore_joint(
-    world: World,
-    state: LongArray,
-    outlook: Outlook,
-    pair: Counts,
-    t_env: int,
-    counterfactual: bool,
-    own_times: int,
-    world_numbers: Numbers,
-    agent_numbers: Numbers,
-    limit: int,
-) -> Taken:
-    """R-Max and R-MaxRM, up to a step that completes something or meets something new.
-
-    What really happened is counted `own_times`, what would have happened once.
-    """
-    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
-    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
-    done, terminal, longest = world.done, world.terminal, world.limit
-    est_succ, est_prob, est_reward, gain, known_done, optimistic, _, slack, first = outlook
-    n, outcome, tau, rho = pair
-    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
-    n_q = next_state.shape[0]
-    values = np.empty(succ.shape[1])
-    taken = 0
-    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
-        taken += 1
-        if state[_OVER]:
-            _reset(world, state, world_numbers)
-        s, q = state[_S], state[_Q]
-        _look(est_succ, est_prob, est_reward, gain, optimistic, values, 0, s * n_q + q)
-        a = _choose(values, slack, first, agent_block, agent_at)
-        k, s_next, label, j, q_next = _outcome(
-            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
-        )
-        age = state[_AGE] + 1
-        terminated, truncated = done[s_next, q_next], age == longest
-        state[_S], state[_Q], state[_AGE] = s_next, q_next, age
-        state[_OVER] = terminated or truncated
-        r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        plain = True
+        plain = True  # whether counting is all there is to do
         low, high = (0, n_q) if counterfactual else (q, q + 1)
-        for p in range(low, high):
-            if plain and not terminal[p]:
-                p_next = next_state[p, label, 0] if counterfactual else q_next
-                x, x_next = s * n_q + p, s_next * n_q + p_next
-                times = own_times if p == q else 1
-                plain = known_done[0, x_next] or not done[s_next, p_next]
-                if plain and n[x, a] < t_env:
-                    plain = _counts_plainly(n, outcome, t_env, times, x, a, x_next)
+        if of_pairs:
+            for p in range(low, high):
+                if plain and not terminal[p]:
+                    p_next = next_state[p, label, 0] if counterfactual else q_next
+                    x, x_next = s * n_q + p, s_next * n_q + p_next
+                    plain = known_done[0, x_next] or not done[s_next, p_next]
+                    if plain and n[x, a] < t_env:
+                        often = times if p == q else 1
+                        plain = _counts_plainly(n, outcome, t_env, often, x, a, x_next)
+        else:
+            y, x = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
+            plain = n_task[q, s_next] >= t_task and (known_done[y, x] or not terminated)
+            if n[s, a] < t_env:
+                plain = plain and _counts_plainly(n, outcome, t_env, times, s, a, s_next)
+            elif untried.size > 0:
+                plain = plain and not untried[s, q, a]
         if not plain:
             return Taken(
                 taken, True, s, q, a, s_next, q_next, label, r_env, r_task, terminated, truncated
             )
-        for p in range(low, high):
-            x = s * n_q + p
-            if n[x, a] < t_env and not terminal[p]:
-                p_next = next_state[p, label, 0] if counterfactual else q_next
-                r_all = r_env + (task_reward[p, label, 0] if counterfactual else r_task)
-                times = own_times if p == q else 1
-                _count(n, outcome, tau, rho, times, x, a, s_next * n_q + p_next, r_all)
+        if of_pairs:
+            for p in range(low, high):
+                x = s * n_q + p
+                if n[x, a] < t_env and not terminal[p]:
+                    p_next = next_state[p, label, 0] if counterfactual else q_next
+                    r_all = r_env + (task_reward[p, label, 0] if counterfactual else r_task)
+                    often = times if p == q else 1
+                    _count(n, outcome, tau, rho, often, x, a, s_next * n_q + p_next, r_all)
+        elif n[s, a] < t_env:
+            _count(n, outcome, tau, rho, times, s, a, s_next, r_env)
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
 
 

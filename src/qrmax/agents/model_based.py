@@ -13,16 +13,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from qrmax.agents.base import Agent, AgentConfig, Ahead, Known, Lesson, Sizes
+from qrmax.agents import kernels
+from qrmax.agents.base import Agent, AgentConfig, Ahead, Known, Lesson
 from qrmax.agents.choice import among_best
-from qrmax.agents.experience import Experience
-from qrmax.agents.kernels import Outlook, Taken
+from qrmax.agents.kernels import Counting, Outlook
 from qrmax.errors import check_count, check_flag, check_range
 from qrmax.model.counts import Counter, Counts
-from qrmax.model.simulator import Step, World
+from qrmax.model.simulator import Simulator, Step
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.incremental import IncrementalPlanner
-from qrmax.seeding import Stream
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,21 +61,21 @@ class ModelBased(Agent):
     planner: IncrementalPlanner
     counters: dict[str, Counter]  # by name
 
+    loop = staticmethod(kernels.explore)
     joint = False  # whether the planner knows pairs (s, q) only
     first_wins = False  # whether ties are at random only where all actions are equal
 
-    def __init__(
-        self,
-        sizes: Sizes,
-        config: ModelBasedConfig,
-        rng: Stream,
-        experience: Experience,
-    ) -> None:
-        super().__init__(sizes, config, rng, experience)
-
     @abstractmethod
+    def counting(self) -> Counting:
+        """How the compiled loop counts."""
+
     def values(self, s: int, q: int) -> FloatArray:
-        """Q(s, q, .)."""
+        """QT(s, q, .)."""
+        return self.planner.q_at(self.number(s, q), 0) if self.joint else self.planner.q_at(s, q)
+
+    def number(self, s: int, q: int) -> int:
+        """The number of a pair, for a planner that knows pairs only."""
+        return s * self.sizes.task_states + q
 
     def act(self, s: int, q: int) -> int:
         """One of the best actions, each with the same chance."""
@@ -135,19 +134,26 @@ class ModelBased(Agent):
             self.first_wins,
         )
 
-
-def ahead(world: World, taken: Taken) -> Ahead:
-    """What a compiled loop came to."""
-    if not taken.unlearned:
-        return Ahead(taken.steps, None)
-    step = Step(
-        taken.s_next,
-        taken.q_next,
-        taken.label,
-        taken.r_env,
-        taken.r_task,
-        taken.terminated,
-        taken.truncated,
-        bool(world.done[taken.s_next, taken.q]),  # as in simulator.py
-    )
-    return Ahead(taken.steps, Lesson(taken.s, taken.q, taken.a, step))
+    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+        """Steps that complete no estimate and meet nothing new, compiled."""
+        taken = kernels.explore(
+            simulator.world,
+            simulator.state,
+            self.outlook(),
+            self.counting(),
+            *self.numbers(simulator),
+            limit,
+        )
+        if not taken.unlearned:
+            return Ahead(taken.steps, None)
+        step = Step(
+            taken.s_next,
+            taken.q_next,
+            taken.label,
+            taken.r_env,
+            taken.r_task,
+            taken.terminated,
+            taken.truncated,
+            bool(simulator.world.done[taken.s_next, taken.q]),  # as in simulator.py
+        )
+        return Ahead(taken.steps, Lesson(taken.s, taken.q, taken.a, step))

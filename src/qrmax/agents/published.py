@@ -13,20 +13,21 @@ Their settings (no slips, t_E = 39, value iteration to 1 %) are those of the pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.agents.base import Ahead, Sizes
-from qrmax.agents.experience import Experience
-from qrmax.agents.model_based import ModelBased
+from qrmax.agents.base import Sizes
+from qrmax.agents.experience import Experience, Observed, TaskStep
+from qrmax.agents.kernels import Counting
+from qrmax.agents.model_based import ModelBased, ModelBasedConfig
 from qrmax.agents.qrmax import QRMax, QRMaxConfig
 from qrmax.agents.qrmax_rm import QRMaxRM
 from qrmax.agents.rmax import RMax
 from qrmax.agents.rmax_rm import RMaxRM
-from qrmax.model.simulator import Simulator, Step
+from qrmax.model.simulator import Step
 from qrmax.planning.arrays import FloatArray
 from qrmax.planning.incremental import IncrementalPlanner
 from qrmax.seeding import Stream
@@ -48,23 +49,44 @@ class PublishedRMax(PublishedTies, RMax):
     """R-Max with the published ties."""
 
 
+class Twice:
+    """Each real step as it happened, and once more among the counterfactual ones."""
+
+    knows_machine = True
+
+    def __init__(self, counterfactual: Experience) -> None:
+        self.counterfactual = counterfactual
+        self.observed = Observed()
+
+    def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:
+        """What was seen, then what would have been seen from every machine state."""
+        return [*self.observed(q, step), *self.counterfactual(q, step)]
+
+
 class PublishedRMaxRM(PublishedRMax, RMaxRM):
     """R-MaxRM with the published ties, counting each real step twice."""
 
-    own_times = 2
+    def __init__(
+        self, sizes: Sizes, config: ModelBasedConfig, rng: Stream, experience: Experience
+    ) -> None:
+        super().__init__(sizes, config, rng, Twice(experience))
+
+    def counting(self) -> Counting:
+        """How the compiled loop counts."""
+        return super().counting()._replace(times=2)
 
 
 class PublishedQRMax(PublishedTies, QRMax):
     """QR-Max as published: what it plans with are triples that it has tried."""
 
     joint = True
-    times = 1  # how often a sample of the world counts
 
     def __init__(
         self, sizes: Sizes, config: QRMaxConfig, rng: Stream, experience: Experience
     ) -> None:
         super().__init__(sizes, config, rng, experience)
         self.untried = np.ones(sizes, dtype=bool)  # [s, q, a]
+        self.times = 1  # how often a sample of the world counts
 
     def make_planner(self) -> IncrementalPlanner:
         """A planner for pairs, with R_max times |Q|."""
@@ -76,14 +98,6 @@ class PublishedQRMax(PublishedTies, QRMax):
             optimistic=config.optimistic * (sizes.task_states if config.v_max is None else 1),
             tolerance=config.tolerance,
         )
-
-    def number(self, s: int, q: int) -> int:
-        """The number of a pair."""
-        return s * self.sizes.task_states + q
-
-    def values(self, s: int, q: int) -> FloatArray:
-        """Q((s, q), .)."""
-        return self.planner.q_at(self.number(s, q), 0)
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition."""
@@ -116,9 +130,9 @@ class PublishedQRMax(PublishedTies, QRMax):
         self.untried[s, q, a] = False
         return True
 
-    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
-        """Steps that complete no estimate and meet nothing new, compiled."""
-        return self.explore(simulator, limit, times=self.times, untried=self.untried)
+    def counting(self) -> Counting:
+        """How the compiled loop counts."""
+        return super().counting()._replace(times=self.times, untried=self.untried)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Counters, planner, and what has not been tried."""

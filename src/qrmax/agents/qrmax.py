@@ -19,20 +19,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from qrmax.agents import kernels
-from qrmax.agents.base import Ahead, Sizes
+from qrmax.agents.base import Sizes
 from qrmax.agents.experience import Experience
-from qrmax.agents.model_based import ModelBased, ModelBasedConfig, ahead
+from qrmax.agents.model_based import ModelBased, ModelBasedConfig
 from qrmax.errors import check_count
 from qrmax.model.counts import Counter
-from qrmax.model.simulator import Simulator, Step
-from qrmax.planning.arrays import BoolArray, FloatArray
+from qrmax.model.simulator import Step
 from qrmax.planning.incremental import IncrementalPlanner
 from qrmax.seeding import Stream
-
-NOTHING_UNTRIED = np.empty((0, 0, 0), dtype=bool)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +47,6 @@ class QRMax(ModelBased):
     name = "qrmax"
     factored = True
     Config = QRMaxConfig
-    loop = staticmethod(kernels.explore_factored)
     config: QRMaxConfig
 
     def __init__(
@@ -78,10 +72,6 @@ class QRMax(ModelBased):
             tolerance=self.config.tolerance,
         )
 
-    def values(self, s: int, q: int) -> FloatArray:
-        """QT(s, q, .), whose best action is taken (line 8)."""
-        return self.planner.q_at(s, q)
-
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition (lines 10-32)."""
         do_vi = False
@@ -97,25 +87,12 @@ class QRMax(ModelBased):
         if do_vi:  # lines 30-32
             self.planner.replan()
 
-    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
-        """Steps that complete no estimate and meet nothing new, compiled."""
-        return self.explore(simulator, limit, times=1, untried=NOTHING_UNTRIED)
-
-    def explore(self, simulator: Simulator, limit: int, *, times: int, untried: BoolArray) -> Ahead:
-        """The compiled loop, with a weight for each sample and what is still to be tried."""
-        return ahead(
-            simulator.world,
-            kernels.explore_factored(
-                simulator.world,
-                simulator.state,
-                self.outlook(),
-                self.env.counts,
-                self.env.threshold,
-                times,
-                self.task.counts.n,
-                self.task.threshold,
-                untried,
-                *self.numbers(simulator),
-                limit,
-            ),
+    def counting(self) -> kernels.Counting:
+        """How the compiled loop counts."""
+        return kernels.Counting(
+            *self.env.counts,
+            threshold=self.env.threshold,
+            of_pairs=False,
+            n_task=self.task.counts.n,
+            t_task=self.task.threshold,
         )

@@ -11,12 +11,11 @@ Assumes: sees the machine's state; does not know the machine.
 from __future__ import annotations
 
 from qrmax.agents import kernels
-from qrmax.agents.base import Ahead, Sizes
+from qrmax.agents.base import Sizes
 from qrmax.agents.experience import Experience
-from qrmax.agents.model_based import ModelBased, ModelBasedConfig, ahead
+from qrmax.agents.model_based import ModelBased, ModelBasedConfig
 from qrmax.model.counts import Counter
-from qrmax.model.simulator import Simulator, Step
-from qrmax.planning.arrays import FloatArray
+from qrmax.model.simulator import Step
 from qrmax.planning.incremental import IncrementalPlanner
 from qrmax.seeding import Stream
 
@@ -26,10 +25,8 @@ class RMax(ModelBased):
 
     name = "rmax"
     Config = ModelBasedConfig
-    loop = staticmethod(kernels.explore_joint)
 
     joint = True
-    own_times = 1  # how often what really happened counts
 
     def __init__(
         self,
@@ -50,41 +47,24 @@ class RMax(ModelBased):
             tolerance=config.tolerance,
         )
 
-    def number(self, s: int, q: int) -> int:
-        """The number of a pair."""
-        return s * self.sizes.task_states + q
-
-    def values(self, s: int, q: int) -> FloatArray:
-        """Q((s, q), .)."""
-        return self.planner.q_at(self.number(s, q), 0)
-
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition."""
         do_vi = False
         for p, p_next, r_task, terminated in self.experience(q, step):
             x, x_next = self.number(s, p), self.number(step.s, p_next)
-            for _ in range(self.own_times if p == q else 1):
-                if self.pair.record(x, a, x_next, step.r_env + r_task):
-                    self.planner.learn_env(x, a, *self.pair.estimate(x, a))
-                    do_vi = True
+            if self.pair.record(x, a, x_next, step.r_env + r_task):
+                self.planner.learn_env(x, a, *self.pair.estimate(x, a))
+                do_vi = True
             if terminated and self.planner.finish(x_next, 0):  # never on truncation
                 do_vi = True
         if do_vi:
             self.planner.replan()
 
-    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
-        """Steps that complete no estimate and meet nothing new, compiled."""
-        return ahead(
-            simulator.world,
-            kernels.explore_joint(
-                simulator.world,
-                simulator.state,
-                self.outlook(),
-                self.pair.counts,
-                self.pair.threshold,
-                self.experience.knows_machine,
-                self.own_times,
-                *self.numbers(simulator),
-                limit,
-            ),
+    def counting(self) -> kernels.Counting:
+        """How the compiled loop counts."""
+        return kernels.Counting(
+            *self.pair.counts,
+            threshold=self.pair.threshold,
+            of_pairs=True,
+            counterfactual=self.experience.knows_machine,
         )

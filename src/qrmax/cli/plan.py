@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from qrmax.agents.registry import agent_names, check_agent, default_settings
+from qrmax.agents.registry import check_agent, default_settings
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json, print_table
-from qrmax.cli.problems import complete_agent, make_problem, problem_options
+from qrmax.cli.problems import agent_option, make_problem, problem_options
 from qrmax.errors import warn
 from qrmax.theory import (
     CONCENTRATIONS,
@@ -36,13 +36,7 @@ BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": 
     )
 )
 @problem_options
-@click.option(
-    "--agent",
-    default="qrmax",
-    show_default=True,
-    shell_complete=complete_agent,
-    help=f"One of {', '.join(agent_names())}.",
-)
+@agent_option
 @click.option(
     "--epsilon", type=float, default=0.1, show_default=True, help="How far from optimal is allowed."
 )

@@ -39,9 +39,17 @@ def _complete_problem(_: Any, __: Any, incomplete: str) -> list[str]:
     return [name for name in problem_names() if name.startswith(incomplete)]
 
 
-def complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:
-    """The agents whose names begin so."""
+def _complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:
     return [name for name in agent_names() if name.startswith(incomplete)]
+
+
+agent_option = click.option(
+    "--agent",
+    default="qrmax",
+    show_default=True,
+    shell_complete=_complete_agent,
+    help=f"One of {', '.join(agent_names())}; see `qrmax list agents`.",
+)
 
 
 def _read_limit(_: Any, __: Any, value: str) -> int | None:

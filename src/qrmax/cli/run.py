@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from qrmax.agents.registry import agent_names, check_agent
+from qrmax.agents.registry import check_agent
 from qrmax.cli.moves import show_moves
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
-from qrmax.cli.problems import complete_agent, make_problem, problem_options
+from qrmax.cli.problems import agent_option, make_problem, problem_options
 from qrmax.cli.progress import ProgressLine
 from qrmax.errors import ParameterError
 
@@ -60,13 +60,7 @@ def _read_value(text: str) -> Any:
     )
 )
 @problem_options
-@click.option(
-    "--agent",
-    default="qrmax",
-    show_default=True,
-    shell_complete=complete_agent,
-    help=f"One of {', '.join(agent_names())}; see `qrmax list agents`.",
-)
+@agent_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Names the random streams.")
 @click.option(
     "--set",
