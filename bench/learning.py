@@ -107,11 +107,12 @@ def grids() -> None:
     for agent in ("qrmax", "rmax", "q-learning"):
         for size in GRIDS:
             found = elsewhere("--grid", str(size), "--one", agent, "--steps", str(GRID_STEPS))
+            seconds, peak, stored = (float(found[key]) for key in ("seconds", "peak", "stored"))
             pairs = size * size * 9
             print(
                 f"{agent:<11}{size:>5}{pairs:>10,}"
-                f"{GRID_STEPS / float(found['seconds']) / 1e3:>11,.0f}{float(found['peak']):>10,.0f}"
-                f"{float(found['stored']) / 2**20:>12,.1f}{float(found['stored']) / pairs:>16,.0f}",
+                f"{GRID_STEPS / seconds / 1e3:>11,.0f}{peak:>10,.0f}"
+                f"{stored / 2**20:>12,.1f}{stored / pairs:>16,.0f}",
                 flush=True,
             )
 

@@ -2,7 +2,8 @@ import qrmax
 
 NAMES = """
 Edge Evaluation GridMap Guard OfficeEnv Problem ProblemEnv QRMaxError QRMaxWarning RewardMachine
-Solution TabularMDP TaskWrapper __version__ evaluate load_map load_task make save_task solve
+Run Solution TabularMDP TaskWrapper __version__ evaluate load load_map load_task make save_task
+solve train
 """
 
 

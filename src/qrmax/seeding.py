@@ -69,10 +69,15 @@ class Stream:
         return dict(bits.state)
 
 
-def stream(seed: int, name: str) -> Stream:
-    """The random stream of this name, from its beginning."""
+def check_seed(seed: int) -> None:
+    """Raise a `ParameterError` unless this is a seed."""
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
         raise ParameterError(f"seed is {seed!r}; allowed: whole numbers from 0 on")
+
+
+def stream(seed: int, name: str) -> Stream:
+    """The random stream of this name, from its beginning."""
+    check_seed(seed)
     digest = hashlib.sha256(name.encode()).digest()
     words = np.frombuffer(digest[:16], dtype="<u4").tolist()
     return Stream(np.random.PCG64(np.random.SeedSequence([int(seed), *words])))

@@ -80,7 +80,7 @@ PLAN = ("plan", "office/map1/exp1")
         (["slove"], "No such command 'slove'"),
         (["show", "mpa"], "No such command 'mpa'"),
         (["show", "map"], "Missing argument"),
-        (["list", "agents"], "'agents' is not one of"),
+        (["list", "colours"], "'colours' is not one of"),
         (["completion", "tcsh"], "'tcsh' is not one of"),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",

@@ -14,7 +14,16 @@ import pytest
 import qrmax
 from command_line import GOOD_MAP, GOOD_TASK, QRMAX, run
 
-VERBS = (["list"], ["show"], ["show", "map"], ["show", "task"], ["solve"], ["plan"], ["doctor"])
+VERBS = (
+    ["list"],
+    ["show"],
+    ["show", "map"],
+    ["show", "task"],
+    ["solve"],
+    ["run"],
+    ["plan"],
+    ["doctor"],
+)
 
 
 def answer(*arguments: str, cwd: Path | None = None) -> str:
@@ -54,7 +63,7 @@ def test_list_shows_worlds_maps_and_tasks() -> None:
     assert any(line.startswith("exp5        9 states  Visit A") for line in lines)
     assert "map1" not in answer("list", "tasks")
     names = json.loads(answer("list", "--json"))
-    assert [*names] == ["worlds", "maps", "tasks"]
+    assert [*names] == ["worlds", "maps", "tasks", "agents"]
     assert "office/map1/exp5" in names["worlds"]
     assert names["maps"] == ["map0", "map1", "map2", "map3", "map4"]
     assert [*json.loads(answer("list", "maps", "--json"))] == ["maps"]
@@ -118,7 +127,7 @@ def test_solve_takes_the_options_of_make(tmp_path: Path) -> None:
 def test_doctor_finds_this_installation_healthy() -> None:
     report = json.loads(answer("doctor", "--json"))
     assert report["healthy"] is True
-    assert [*report["checks"]] == ["data", "planner", "gymnasium worlds"]
+    assert report["checks"].keys() == {"data", "planner", "gymnasium worlds", "learner"}
     assert all(outcome.startswith("ok") for outcome in report["checks"].values())
     assert {"qrmax", "python", "numpy", "numba", "gymnasium", "click"} < {*report}
     assert answer("doctor").endswith("everything works\n")

@@ -23,7 +23,6 @@ def planner_for(problem: Problem, gamma: float) -> IncrementalPlanner:
         gamma=gamma,
         optimistic=OPTIMISTIC,
         tolerance=1e-14,
-        signed=True,
     )
     for s, q in np.argwhere(problem.done()):
         planner.finish(s, q)

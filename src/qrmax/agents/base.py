@@ -74,6 +74,7 @@ class Agent(ABC):
 
     name: ClassVar[str]
     knows_machine: ClassVar[bool] = False
+    factored: ClassVar[bool] = False  # learns what the machine does by the state reached
     Config: ClassVar[type[AgentConfig]]
     loop: ClassVar[Callable[..., Any]]  # its compiled form
 

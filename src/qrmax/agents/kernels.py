@@ -299,7 +299,7 @@ def _counts_plainly(
     n: IntArray, outcome: IntArray, threshold: int, times: int, i: int, j: int, seen: int
 ) -> bool:
     """Whether counting a sample so many times is all there is to do: nothing becomes known."""
-    plainly = n[i, j] >= threshold
+    plainly = False
     if n[i, j] + times < threshold:
         for k in range(outcome.shape[2]):
             if outcome[i, j, k] == seen or outcome[i, j, k] == _NOTHING:
@@ -314,23 +314,21 @@ def _count(
     outcome: IntArray,
     tau: IntArray,
     rho: FloatArray,
-    threshold: int,
     times: int,
     i: int,
     j: int,
     seen: int,
     reward: float,
 ) -> None:
-    """Count a sample so many times, unless (i, j) is known (as `Counter.record` does)."""
-    if n[i, j] < threshold:
-        k = 0
-        while outcome[i, j, k] != seen and outcome[i, j, k] != _NOTHING:
-            k += 1
-        outcome[i, j, k] = seen
-        tau[i, j, k] += times
-        n[i, j] += times
-        for _ in range(times):
-            rho[i, j, k] += reward
+    """Count a sample so many times (as `Counter.record` does)."""
+    k = 0
+    while outcome[i, j, k] != seen and outcome[i, j, k] != _NOTHING:
+        k += 1
+    outcome[i, j, k] = seen
+    tau[i, j, k] += times
+    n[i, j] += times
+    for _ in range(times):
+        rho[i, j, k] += reward
 
 
 @_compiled
@@ -382,13 +380,15 @@ def explore_factored(
         plain = n_task[q, s_next] >= t_task and (known_done[y, x] or not terminated)
         if untried.size > 0 and n[s, a] >= t_env:
             plain = plain and not untried[s, q, a]
-        if plain:
+        counted = n[s, a] < t_env
+        if plain and counted:
             plain = _counts_plainly(n, outcome, t_env, times, s, a, s_next)
         if not plain:
             return Taken(
                 taken, True, s, q, a, s_next, q_next, label, r_env, r_task, terminated, truncated
             )
-        _count(n, outcome, tau, rho, t_env, times, s, a, s_next, r_env)
+        if counted:
+            _count(n, outcome, tau, rho, times, s, a, s_next, r_env)
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
 
 
@@ -441,18 +441,19 @@ def explore_joint(
                 x, x_next = s * n_q + p, s_next * n_q + p_next
                 times = own_times if p == q else 1
                 plain = known_done[0, x_next] or not done[s_next, p_next]
-                plain = plain and _counts_plainly(n, outcome, t_env, times, x, a, x_next)
+                if plain and n[x, a] < t_env:
+                    plain = _counts_plainly(n, outcome, t_env, times, x, a, x_next)
         if not plain:
             return Taken(
                 taken, True, s, q, a, s_next, q_next, label, r_env, r_task, terminated, truncated
             )
         for p in range(low, high):
-            if not terminal[p]:
+            x = s * n_q + p
+            if n[x, a] < t_env and not terminal[p]:
                 p_next = next_state[p, label, 0] if counterfactual else q_next
                 r_all = r_env + (task_reward[p, label, 0] if counterfactual else r_task)
-                x, x_next = s * n_q + p, s_next * n_q + p_next
                 times = own_times if p == q else 1
-                _count(n, outcome, tau, rho, t_env, times, x, a, x_next, r_all)
+                _count(n, outcome, tau, rho, times, x, a, s_next * n_q + p_next, r_all)
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
 
 

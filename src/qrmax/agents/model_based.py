@@ -114,7 +114,7 @@ class ModelBased(Agent):
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over counters and planner."""
         for name, counter in self.counters.items():
-            counter.counts = Counts(*(arrays[f"{name}.{field}"].copy() for field in Counts._fields))
+            counter.restore(Counts(*(arrays[f"{name}.{field}"].copy() for field in Counts._fields)))
         prefix = "planner."
         self.planner.restore(
             {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}

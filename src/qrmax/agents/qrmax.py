@@ -50,6 +50,7 @@ class QRMax(ModelBased):
     """QR-Max: sees the machine's state, does not know the machine, learns two small models."""
 
     name = "qrmax"
+    factored = True
     Config = QRMaxConfig
     loop = staticmethod(kernels.explore_factored)
     config: QRMaxConfig
@@ -75,7 +76,6 @@ class QRMax(ModelBased):
             gamma=self.config.gamma,
             optimistic=self.config.optimistic,
             tolerance=self.config.tolerance,
-            signed=False,
         )
 
     def values(self, s: int, q: int) -> FloatArray:

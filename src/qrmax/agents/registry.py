@@ -68,7 +68,9 @@ def make_config(name: str, settings: dict[str, Any]) -> AgentConfig:
     for setting in settings:
         if setting not in known:
             raise UnknownNameError(f"setting of {name}", str(setting), known)
-    return agent_class(name).Config(**settings)
+    # numbers of NumPy's become Python's: single precision in a setting would spread
+    plain = {key: x.item() if hasattr(x, "item") else x for key, x in settings.items()}
+    return agent_class(name).Config(**plain)
 
 
 def make_agent(name: str, sizes: Sizes, config: AgentConfig, rng: Stream, task: Task) -> Agent:

@@ -13,7 +13,7 @@ import click
 from qrmax._version import __version__
 from qrmax.cli.output import as_json, examples, print_facts, print_json
 
-PACKAGES = ("numpy", "numba", "gymnasium", "click")
+PACKAGES = ("numpy", "numba", "scipy", "gymnasium", "safetensors", "click")
 KNOWN_VALUE = 0.0879463  # of office/map1/exp1, to six digits
 
 
@@ -30,6 +30,7 @@ def doctor(as_json: bool) -> None:
         "data": _check(_built_in_files_load),
         "planner": _check(_a_known_problem_is_solved),
         "gymnasium worlds": _check(_a_world_runs),
+        "learner": _check(_a_learner_learns),
     }
     healthy = all(outcome.startswith("ok") for outcome in checks.values())
     if as_json:
@@ -85,3 +86,13 @@ def _a_world_runs() -> str:
     env.reset(seed=0)
     env.step(0)
     return "office"
+
+
+def _a_learner_learns() -> str:
+    from qrmax.training.run import train
+    from qrmax.worlds.catalog import make
+
+    run = train("qrmax-rm", make("office/map1/exp1"), t_env=10)
+    if run.reason != "exact":
+        raise ArithmeticError(f"qrmax-rm did not learn office/map1/exp1: {run!r}")
+    return f"near the optimum after {run.steps} steps"

@@ -60,3 +60,4 @@ def _list_agents() -> None:
         summary = (agent_class(name).__doc__ or "").partition("\n")[0]
         settings = ", ".join(f"{key}={value}" for key, value in default_settings(name).items())
         click.echo(f"{name.ljust(width)}  {summary}\n{' ' * width}  {settings}")
+    click.echo("\nr_max is by default the most that a step of the problem can pay.")

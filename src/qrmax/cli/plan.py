@@ -23,9 +23,6 @@ from qrmax.theory import (
     rmax_bound,
 )
 
-BOUNDS = {"QR-Max": qrmax_bound, "R-Max": rmax_bound}
-
-
 # The paper has no bounds for the RM variants, but those of the plain ones hold: knowing the machine
 # adds true samples, and counts a real one at most once for each pair.
 PRACTICE = ("t_env", "t_task", "alpha", "epsilon", "q0")
@@ -112,14 +109,18 @@ def _look_ahead(problem: Any, goal: Goal, episode: int) -> _Outlook:
         states=problem.n_states, actions=problem.n_actions, task_states=problem.n_task_states
     )
     successors = problem.mdp.succ.shape[2]
+    certain = not problem.machine.is_random
     return _Outlook(
         problem=problem.name,
         sizes=sizes,
         successors=successors,
         goal=goal,
         bounds={
-            learner: {name: bound(sizes, goal, concentration=name) for name in CONCENTRATIONS}
-            for learner, bound in BOUNDS.items()
+            "QR-Max": {
+                name: qrmax_bound(sizes, goal, concentration=name, deterministic=certain)
+                for name in CONCENTRATIONS
+            },
+            "R-Max": {name: rmax_bound(sizes, goal, concentration=name) for name in CONCENTRATIONS},
         },
         episode=episode,
         methods=comparison(sizes, horizon=episode, successors=successors),

@@ -79,6 +79,7 @@ def _read_value(text: str) -> Any:
 @click.option(
     "--published", is_flag=True, help="The rules of the published code, not those of the paper."
 )
+@click.option("--gamma", type=float, help="The discount; the same as --set gamma=...")
 @click.option("--max-steps", type=int, help="Steps at most.  [default: 1000000]")
 @click.option(
     "--stop",
@@ -147,7 +148,9 @@ def _new(options: dict[str, Any]) -> Session:
     rule = {key: options.pop(key) for key in ("within", "in_a_row", "episodes", "alpha")}
     stop, published = options.pop("stop"), options.pop("published")
     seed, max_steps = options.pop("seed"), options.pop("max_steps")
-    every = options.pop("evaluate_every")
+    every, gamma = options.pop("evaluate_every"), options.pop("gamma")
+    if gamma is not None:
+        settings["gamma"] = gamma
     check_agent(agent)
     problem = make_problem(**options)
 

@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qrmax.errors import ModelError
+
 NOTHING = -1  # no outcome has been seen in this place yet
 
 
@@ -79,6 +81,22 @@ class Counter:
         n, outcome, tau, rho = (array[i, j] for array in self.counts)
         seen = [other != NOTHING for other in outcome.tolist()].count(True)
         return Estimate(outcome[:seen], tau[:seen] / n, sum(rho.tolist()) / float(n))
+
+    def restore(self, counts: Counts) -> None:
+        """Go on from these counts. Compiled code does not look: outcomes that are none are refused.
+
+        What a pair (i, j) leads to has the same numbers as i.
+        """
+        n, outcome, tau, rho = counts
+        room = outcome.shape[2:] if outcome.shape[:2] == n.shape == self.counts.n.shape else ()
+        if not (outcome.shape == tau.shape == rho.shape) or len(room) != 1 or room[0] < 1:
+            raise ModelError(f"counts of {self.counts.n.shape} pairs do not fit together")
+        nothing = outcome == NOTHING
+        if not ((outcome >= NOTHING) & (outcome < len(n))).all():
+            raise ModelError(f"an outcome that was counted is not one of 0 to {len(n) - 1}")
+        if (nothing[..., :-1] & ~nothing[..., 1:]).any():
+            raise ModelError("an outcome is counted after a free place")
+        self.counts = counts
 
     def _place(self, i: int, j: int, outcome: int) -> int:
         """Where an outcome of (i, j) is counted; there is room for one more if it is new."""

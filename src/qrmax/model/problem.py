@@ -98,7 +98,8 @@ class Problem:
 
     def reward_range(self) -> tuple[float, float]:
         """The least and the most that a step can pay, world and task together."""
-        env = self.mdp.reward[self.mdp.prob > 0.0]  # the others are padding
+        happens = (self.mdp.prob > 0.0) & ~self.mdp.terminal[:, None, None]  # not padding
+        env = self.mdp.reward[happens] if happens.any() else np.zeros(1)
         task = self.table.reward
         return float(env.min() + task.min()), float(env.max() + task.max())
 

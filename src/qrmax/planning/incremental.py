@@ -50,10 +50,9 @@ class IncrementalPlanner:
         gamma: float,
         optimistic: float,
         tolerance: float = 1e-10,
-        signed: bool = False,
     ) -> None:
         check_range("gamma", gamma, above=0.0, below=1.0)
-        self.rules = Rules(gamma, tolerance, float(optimistic), signed)
+        self.rules = Rules(gamma, tolerance, float(optimistic), signed=False)
         pairs = (n_task_states, n_states)
         self.env = unlinked_env(n_states, n_actions, 1)
         self.task = TaskModel(
@@ -129,6 +128,7 @@ class IncrementalPlanner:
         self.env.succ[s, a, :count] = succ
         self.env.prob[s, a, :count] = prob
         self.env.reward[s, a] = reward
+        self._mind_the_sign(reward)
         kernels.link_pair(self.env.succ, self.env.prob, self.env.head, self.env.link, s, a)
         kernels.env_changed(self._work, s)
 
@@ -148,6 +148,7 @@ class IncrementalPlanner:
         self.task.prob[q, s] = 0.0  # what was said of it before no longer holds
         self.task.prob[q, s, :count] = prob
         self.task.reward[q, s] = reward
+        self._mind_the_sign(reward)
         for target in next_state:
             if not self.moves[q, target]:
                 self.moves[q, target] = True
@@ -203,6 +204,12 @@ class IncrementalPlanner:
         self._work = Worklist(*(arrays[f"work.{name}"].copy() for name in Worklist._fields))
         self.moves = arrays["moves"].copy()
         self._find_order()
+        self._mind_the_sign(min(self.env.reward.min(), self.task.reward.min()))
+
+    def _mind_the_sign(self, reward: float) -> None:
+        """Note that there are costs: from now on what adds up may cancel."""
+        if reward < 0.0 and not self.rules.signed:
+            self.rules = self.rules._replace(signed=True)
 
     def _find_order(self) -> None:
         """The order of solving, as far as the machine's moves have been seen."""
@@ -244,10 +251,19 @@ def _padded(array: NDArray[Any], width: int) -> NDArray[Any]:
 def _check_numbers(
     arrays: Mapping[str, NDArray[Any]], allowed: Mapping[str, tuple[int, int]]
 ) -> None:
-    """Refuse indices that point nowhere: compiled code does not look."""
+    """Refuse indices that point nowhere, and chains without an end: compiled code does not look."""
+    for one, other in (("env.succ", "env.prob"), ("task.next_state", "task.prob")):
+        if arrays[one].shape != arrays[other].shape or arrays[one].size == 0:
+            raise ModelError(f"{one} and {other} do not fit together")
     for name, (low, high) in allowed.items():
         array = arrays[name]
         if array.size and not (low <= array.min() and array.max() < high):
             raise ModelError(f"{name} points outside {low} to {high - 1}")
     if arrays["env.link"].size != arrays["env.succ"].size:
         raise ModelError("env.link has another size than env.succ")
+    chained = np.concatenate([arrays["env.head"], arrays["env.link"]])
+    chained = chained[chained >= 0]
+    if len(np.unique(chained)) != len(chained):
+        raise ModelError("env.link leads to an edge twice")
+    if not np.array_equal(arrays["work.waiting"].sum(axis=1), arrays["work.length"]):
+        raise ModelError("work.length is not the number of those waiting")

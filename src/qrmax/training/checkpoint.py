@@ -13,16 +13,15 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qrmax._version import __version__
-from qrmax.agents.registry import make_config
+from qrmax.agents.registry import agent_class, make_config
 from qrmax.automata.files import format_task, parse_task
-from qrmax.errors import CheckpointError, ParameterError, QRMaxError
+from qrmax.errors import MOST, CheckpointError, ParameterError, QRMaxError
 from qrmax.model.mdp import TabularMDP
 from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
@@ -36,6 +35,7 @@ from qrmax.training.trainer import STREAMS, Progress, Session, TrainingConfig
 
 FORMAT = "qrmax run"
 SCHEMA = 1
+GROWING = ("outcome", "tau", "rho", "succ", "prob", "link", "next_state")  # in their last axis
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -57,7 +57,7 @@ def save(session: Session, path: str | os.PathLike[str]) -> None:
             "problem.label": session.task.label,
         }
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps(described)
+    text = json.dumps(described, default=_plain)
     header = {"qrmax": text, "sha256": _checksum(text, arrays)}
     write_whole(path, to_bytes(arrays, metadata=header))
 
@@ -77,11 +77,11 @@ def load_session(path: str | os.PathLike[str], env: Any = None) -> Session:
         return _restore(described, arrays, env)
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except QRMaxError as error:
         if isinstance(error, ParameterError) and env is not None:
             raise  # about the environment, not about the file
-        if isinstance(error, QRMaxError):
-            raise CheckpointError(f"{path}: holds no sensible run: {error}") from error
+        raise CheckpointError(f"{path}: holds no sensible run: {error}") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise CheckpointError(f"{path}: a part is missing or makes no sense: {error!r}") from error
 
 
@@ -118,6 +118,11 @@ def _describe(session: Session) -> dict[str, Any]:
     }
 
 
+def _plain(number: np.generic) -> Any:
+    """A number of NumPy's as one of Python's."""
+    return number.item()
+
+
 def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
     task = described["task"]
     config = make_config(described["agent"], described["config"])
@@ -130,7 +135,8 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
         session = Session(described["agent"], config, problem, training, streams)
         _restore_simulator(session, task["state"])
     else:
-        player = EnvPlayer(_needed(env, task), config.gamma, streams["world"])
+        factored = agent_class(described["agent"]).factored
+        player = EnvPlayer(_needed(env, task), config.gamma, streams["world"], factored=factored)
         player.know_labels([frozenset(label) for label in task["labels"]])
         same_task = format_task(player.machine) == task["machine"]
         if not same_task or list(player.sizes) != list(task["sizes"]):
@@ -141,9 +147,26 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
         session = Session(described["agent"], config, player, training, streams)
     _check_arrays(session.agent.snapshot(), arrays)
     session.agent.restore(_under("agent.", arrays))
-    session.progress = Progress(**described["progress"])
-    session.curve = [Point(*row) for row in described["curve"]]
+    session.progress = _progress(described["progress"], training.stop.name)
+    session.curve = [_point(row) for row in described["curve"]]
     return session
+
+
+def _progress(data: Mapping[str, Any], rule: str) -> Progress:
+    progress = Progress(**data)
+    counts = (progress.step, progress.streak, progress.first)
+    fits = all(type(count) is int and 0 <= count <= MOST for count in counts)
+    known = progress.reason in ("", rule) and isinstance(progress.seconds, int | float)
+    if not fits or not known or progress.first > progress.step:
+        raise CheckpointError(f"it has come as far as {dict(data)}, which cannot be")
+    return progress
+
+
+def _point(row: list[Any]) -> Point:
+    point = Point(*row)
+    if type(point.step) is not int or not all(isinstance(x, int | float | None) for x in point):
+        raise CheckpointError(f"the learning curve has a row {row}, which cannot be")
+    return point
 
 
 def _problem(task: Mapping[str, Any], arrays: Arrays) -> Problem:
@@ -166,9 +189,16 @@ def _problem(task: Mapping[str, Any], arrays: Arrays) -> Problem:
 
 def _restore_simulator(session: Session, state: list[int]) -> None:
     assert isinstance(session.player, Simulator)  # it plays a problem
-    s, q, age, over = (int(number) for number in state)
-    fits = 0 <= s < session.agent.sizes.states and 0 <= q < session.agent.sizes.task_states
-    if not fits or age < 0 or over not in (0, 1):
+    s, q, age, over = state
+    sizes, world = session.agent.sizes, session.player.world
+    fits = (
+        all(type(number) is int for number in state)
+        and 0 <= s < sizes.states
+        and 0 <= q < sizes.task_states
+        and 0 <= age <= (world.limit or MOST)
+        and over in (0, 1)
+    )
+    if not fits or not (over or (age != world.limit and not world.done[s, q])):
         raise CheckpointError(f"the episode under way is {state}, which cannot be")
     session.player.state[:] = state
 
@@ -180,7 +210,7 @@ def _check_arrays(expected: Arrays, arrays: Arrays) -> None:
         if name not in found:
             raise CheckpointError(f"the table {name!r} is missing")
         other = found[name]
-        last = 1 if array.ndim > 2 or name.endswith("link") else 0  # these may have grown
+        last = 1 if name.rpartition(".")[2] in GROWING else 0
         same_front = array.shape[: array.ndim - last] == other.shape[: other.ndim - last]
         if array.dtype != other.dtype or array.ndim != other.ndim or not same_front:
             raise CheckpointError(
@@ -210,8 +240,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """What a file holds, as far as it is one of ours and whole."""
     from safetensors import SafetensorError, safe_open
 
-    if not Path(path).is_file():
-        what = "is a folder" if Path(path).is_dir() else "there is no such file"
+    if not os.path.isfile(path):  # noqa: PTH113 (it does not mind a name that is too long)
+        what = "is a folder" if os.path.isdir(path) else "there is no such file"  # noqa: PTH112
         raise CheckpointError(f"{path}: {what}; needed: a file that run.save(...) wrote")
     try:
         with safe_open(path, framework="numpy") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple, Protocol, cast
 
 from qrmax.agents.base import Sizes
@@ -10,6 +11,8 @@ from qrmax.automata.reward_machine import MachineTable, RewardMachine
 from qrmax.errors import ParameterError
 from qrmax.model.simulator import Step
 from qrmax.seeding import Chance
+
+MOST_LABELS = 256
 
 
 class Player(Protocol):
@@ -51,16 +54,23 @@ class EnvPlayer:
 
     Observations and labels become numbers; labels as they turn up. The environment is seeded once,
     at its first reset.
+
+    An agent that is `factored` learns what the machine does by the state reached. Where labels
+    belong to whole steps the same state can be reached with different ones, so for such an agent a
+    state is an observation together with the label that was read on the way.
     """
 
-    def __init__(self, env: Any, gamma: float, chance: Chance) -> None:
+    def __init__(self, env: Any, gamma: float, chance: Chance, *, factored: bool) -> None:
         self.env = env
         self.gamma = gamma
         self._seed: int | None = int(chance.random() * 2**31)
-        self.machine, self.numbering = _task_of(env)
-        self.labels: list[Label] = []
+        self.machine, self.numbering, labels_steps = _task_of(env)
+        self._propositions = self.machine.propositions  # all that matters of a label
+        self._with_label = factored and labels_steps
+        self.labels: list[Label] = _all_labels(self.machine) if self._with_label else []
         self.table: MachineTable = self.machine.table(self.labels)
-        self.sizes = Sizes(self.numbering.size, len(self.machine.states), _n_actions(env))
+        states = self.numbering.size * (len(self.labels) if self._with_label else 1)
+        self.sizes = Sizes(states, len(self.machine.states), _n_actions(env))
         self.episodes: list[Episode] = []  # finished since someone looked last
         self._value, self._discount = 0.0, 1.0
         self.s = 0
@@ -75,9 +85,9 @@ class EnvPlayer:
 
     def reset(self) -> None:
         """Start an episode."""
-        observation, _ = self.env.reset(seed=self._seed)
+        observation, info = self.env.reset(seed=self._seed)
         self._seed = None
-        self._see(observation)
+        self._see(observation, info)
         self._value, self._discount = 0.0, 1.0
         self.over = False
 
@@ -85,7 +95,7 @@ class EnvPlayer:
         """Act."""
         first = int(self.env.action_space.start)
         observation, _, terminated, truncated, info = self.env.step(first + a)
-        self._see(observation)
+        self._see(observation, info)
         step = Step(
             s=self.s,
             q=self.q,
@@ -110,28 +120,56 @@ class EnvPlayer:
         self.labels = list(labels)
         self.table = self.machine.table(self.labels)
 
-    def _see(self, observation: Any) -> None:
-        self.s = self.numbering.number(observation["state"])
+    def number(self, observation: Any, info: Any) -> int:
+        """The number of a state."""
+        number: int = self.numbering.number(observation["state"])
+        if not self._with_label:
+            return number
+        if info is None:
+            raise ParameterError(
+                "labels belong to steps here, so a state is an observation and the label read: "
+                "give both, run.act(observation, info)"
+            )
+        return self._number_label(info["label"]) * int(self.numbering.size) + number
+
+    def _see(self, observation: Any, info: Any) -> None:
+        self.s = self.number(observation, info)
         self.q = int(observation["task"])
 
     def _number_label(self, names: tuple[str, ...]) -> int:
-        label = frozenset(names)
+        label = frozenset(names) & self._propositions
         if label not in self.labels:
             self.know_labels([*self.labels, label])
         return self.labels.index(label)
 
 
-def _task_of(env: Any) -> tuple[RewardMachine, Any]:
-    """The machine of an environment, and the numbering of its observations."""
+def _all_labels(machine: RewardMachine) -> list[Label]:
+    names = sorted(machine.propositions)
+    if 2 ** len(names) > MOST_LABELS:
+        raise ParameterError(
+            f"task {machine.name!r} names {len(names)} propositions, and labels belong to steps: "
+            f"this agent would keep tables for each of 2**{len(names)} labels, and allows "
+            f"{MOST_LABELS}; use labels of states, fewer propositions, or another agent"
+        )
+    return [
+        frozenset(chosen)
+        for count in range(len(names) + 1)
+        for chosen in itertools.combinations(names, count)
+    ]
+
+
+def _task_of(env: Any) -> tuple[RewardMachine, Any, bool]:
+    """The machine, the numbering of observations, and whether labels belong to whole steps."""
     from qrmax.worlds.gymnasium import ProblemEnv, TaskWrapper  # loads gymnasium
     from qrmax.worlds.numbering import Numbering
 
     layer = env
     while layer is not None:
         if isinstance(layer, TaskWrapper):
-            return layer.machine, layer.numbering
+            return layer.machine, layer.numbering, layer.labels_steps
         if isinstance(layer, ProblemEnv):
-            return layer.problem.machine, Numbering(cast("Any", layer.observation_space)["state"])
+            states = cast("Any", layer.observation_space)["state"]
+            return layer.problem.machine, Numbering(states), False
         layer = getattr(layer, "env", None)
     raise ParameterError(
         f"{str(env)[:80]} has no task; give it one: "

@@ -21,6 +21,8 @@ from qrmax.planning.policy_evaluation import Evaluation, evaluate, nominal_lengt
 from qrmax.planning.value_iteration import Solution, solve
 from qrmax.seeding import Stream
 
+NOTHING = 1e-12  # a discount that leaves nothing to speak of
+
 
 class Point(NamedTuple):
     """One row of a learning curve. What cannot be known there is None."""
@@ -58,7 +60,7 @@ class Referee:
     def gap(self, policy: IntArray) -> float:
         """How far its value is below the optimum, relative to that."""
         if self._last is None or not np.array_equal(self._last[0], policy):
-            self._last = policy, self._gap(policy)
+            self._last = policy.copy(), self._gap(policy)  # it may be changed in place
         return self._last[1]
 
     def evaluate(self, policy: IntArray) -> Evaluation:
@@ -70,15 +72,22 @@ class Referee:
         return nominal_length(self.problem, policy)
 
     def returns(self, policy: IntArray, episodes: int, chance: Stream) -> FloatArray:
-        """The discounted rewards of so many sampled episodes."""
+        """The discounted rewards of so many sampled episodes.
+
+        Where episodes have no limit they are cut off once nothing to speak of can follow: some
+        policies never end.
+        """
         simulator = Simulator(self.problem, chance)
+        world = simulator.world
+        if world.limit == 0:
+            world = world._replace(limit=math.ceil(math.log(NOTHING) / math.log(self.gamma)))
         actions = np.ascontiguousarray(policy)
         returns, under_way = np.empty(episodes), np.zeros(2)
         episode = 0
         while episode < episodes:
             chance.refill()
             episode = kernels.sample_returns(
-                simulator.world,
+                world,
                 simulator.state,
                 actions,
                 self.gamma,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from qrmax.agents.base import Agent
-from qrmax.agents.registry import default_settings, make_config
+from qrmax.agents.registry import agent_class, default_settings, make_config
 from qrmax.errors import ParameterError, warn
 from qrmax.model.problem import Problem
 from qrmax.planning.arrays import IntArray
@@ -95,14 +94,15 @@ def make_session(
         config = make_config(agent, _with_r_max(agent, settings, highest))
         _warn_of_pessimism(problem, config, highest)
         return Session(agent, config, problem, training)
+    _check_env(problem)
     if not isinstance(training.stop, Budget):
         raise ParameterError(
             f"stop is {training.stop.name!r}; an environment has no known optimum to compare "
             "with: allowed is 'budget'"
         )
-    _check_env(problem)
-    make_config(agent, settings)  # bad settings are found before the environment is touched
-    player = EnvPlayer(problem, settings.get("gamma", 0.9), stream(seed, "environment"))
+    config = make_config(agent, settings)  # bad settings are found before the env is touched
+    chance, factored = stream(seed, "environment"), agent_class(agent).factored
+    player = EnvPlayer(problem, config.gamma, chance, factored=factored)
     highest = max([1.0, *(edge.reward for edge in player.machine.edges)])
     return Session(
         agent, make_config(agent, _with_r_max(agent, settings, highest)), player, training
@@ -126,6 +126,7 @@ class Run:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._policy: tuple[int, IntArray] | None = None  # and the step that it is of
 
     @property
     def agent(self) -> Agent:
@@ -172,10 +173,12 @@ class Run:
         """
         return tuple(self._session.curve)
 
-    @cached_property
+    @property
     def policy(self) -> IntArray:
         """The greedy policy at the end, `[s, q]`."""
-        return self.agent.policy()
+        if self._policy is None or self._policy[0] != self.trained:  # it was trained on since
+            self._policy = self.trained, self.agent.policy()
+        return self._policy[1]
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -189,12 +192,15 @@ class Run:
         referee = self._session.referee
         return None if referee is None else referee.gap(self.policy)
 
-    def act(self, observation: Any) -> int:
-        """The greedy action for an observation of the environment trained on."""
+    def act(self, observation: Any, info: Any = None) -> int:
+        """The greedy action for an observation of the environment trained on.
+
+        Where labels belong to whole steps, `info` is needed as well.
+        """
         task = self._session.task
         if isinstance(task, Problem):
             return int(self.policy[int(observation["state"]), int(observation["task"])])
-        s = task.numbering.number(observation["state"])
+        s = task.number(observation, info)
         return int(self.policy[s, int(observation["task"])]) + int(task.env.action_space.start)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -216,6 +222,8 @@ class Run:
         session = self._session
         if max_steps is not None:
             session.training = replace(session.training, max_steps=max_steps)
+        if isinstance(session.task, EnvPlayer):
+            session.task.over = True  # someone else may have played it since
         return finish(session, on_event)
 
     def __repr__(self) -> str:

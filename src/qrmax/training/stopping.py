@@ -117,7 +117,7 @@ def as_rule(stop: str | StoppingRule, **settings: Any) -> StoppingRule:
     """
     if isinstance(stop, StoppingRule):
         return stop
-    if stop not in RULES:
+    if not isinstance(stop, str) or stop not in RULES:
         raise UnknownNameError("stopping rule", str(stop), RULES)
     known = [field.name for field in fields(RULES[stop])]
     for setting in settings:
@@ -138,10 +138,14 @@ def welch_p_value(first: FloatArray, second: FloatArray) -> float:
     """
     from scipy.special import stdtr  # slow to import, and needed for this test only
 
+    if np.ptp(first) == 0.0 and np.ptp(second) == 0.0:  # a computed variance may be rounded up
+        return float(first[0] == second[0])
+    unit = max(np.abs(first).max(), np.abs(second).max())  # squares of small numbers would be 0
+    first, second = first / unit, second / unit
     variances = np.array([first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)])
     difference = float(first.mean() - second.mean())
     total = float(variances.sum())
     if total == 0.0:
-        return 1.0 if difference == 0.0 else 0.0
+        return float(difference == 0.0)
     freedom = total**2 / float((variances**2 / [len(first) - 1, len(second) - 1]).sum())
     return float(2.0 * stdtr(freedom, -abs(difference) / np.sqrt(total)))

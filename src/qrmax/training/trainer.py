@@ -23,7 +23,7 @@ from qrmax.agents.registry import make_agent
 from qrmax.errors import check_count, check_flag, warn
 from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
-from qrmax.seeding import Stream, stream
+from qrmax.seeding import Stream, check_seed, stream
 from qrmax.training.environment import EnvPlayer, Player
 from qrmax.training.evaluation import Point, Referee
 from qrmax.training.stopping import StoppingRule
@@ -69,6 +69,7 @@ class TrainingConfig:
     compiled: bool = True  # where that is possible
 
     def __post_init__(self) -> None:
+        check_seed(self.seed)
         check_count("max_steps", self.max_steps)
         check_count("evaluate_every", self.evaluate_every)
         check_flag("compiled", self.compiled)
@@ -110,7 +111,9 @@ class Session:
         self.agent: Agent = make_agent(agent, sizes, config, self.streams["agent"], task)
         self.progress = Progress()
         self.curve: list[Point] = []
-        self._r_max: float | None = getattr(config, "r_max", None)
+        self._r_max: float | None = None  # what a step should not pay more than
+        if self.referee is None and getattr(config, "v_max", None) is None:
+            self._r_max = getattr(config, "r_max", None)
 
     def events(self) -> Iterator[Event]:
         """Train on, until a rule is met or the budget is spent."""

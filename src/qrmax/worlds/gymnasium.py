@@ -242,6 +242,11 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._task = machine.initial
         self._observation: Any = None
 
+    @property
+    def labels_steps(self) -> bool:
+        """Whether labels belong to whole steps, not to what is observed after them."""
+        return self._transition_labels is not None
+
     @cached_property
     def numbering(self) -> Numbering:
         """Numbers for the environment's observations; an error where they are not finite."""

@@ -1,0 +1,166 @@
+"""`qrmax run`, as people run it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import qrmax
+from command_line import GOOD_MAP, QRMAX, run
+
+KEYS = {
+    "agent",
+    "published",
+    "problem",
+    "seed",
+    "steps",
+    "reason",
+    "trained",
+    "start_value",
+    "gap",
+    "success",
+    "nominal_length",
+    "seconds",
+    "settings",
+}
+
+
+def figures(*arguments: str, cwd: Path | None = None) -> dict[str, object]:
+    done = run("run", *arguments, "--json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def without_time(found: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in found.items() if key != "seconds"}
+
+
+def test_a_run_says_what_python_says() -> None:
+    found = figures("office/map1/exp5", "--agent", "qrmax-rm", "--seed", "7", "--set", "t_env=20")
+    assert found.keys() == KEYS
+    same = qrmax.train("qrmax-rm", qrmax.make("office/map1/exp5"), seed=7, t_env=20)
+    assert (found["steps"], found["gap"]) == (same.steps, same.gap)
+    assert found["reason"] == "exact"
+    assert found["nominal_length"] == 55
+    assert found["published"] is False
+
+
+def test_a_run_for_people_is_a_list_of_facts() -> None:
+    done = run("run", "office/map1/exp1", "--agent", "qrmax-rm", "--show")
+    assert done.returncode == 0
+    assert re.search(r"^steps +[\d,]+$", done.stdout, re.MULTILINE)
+    assert re.search(r"^stopped by +exact$", done.stdout, re.MULTILINE)
+    assert "task state has_coffee" in done.stdout  # the moves on the map
+
+
+def test_a_run_that_hits_its_budget_says_so() -> None:
+    budget = ["office/map1/exp5", "--agent", "q-learning", "--max-steps", "5000"]
+    assert figures(*budget)["reason"] == "budget"
+    assert "5,000, the budget: not good enough yet" in run("run", *budget).stdout
+
+
+def test_the_published_rules_are_named() -> None:
+    short = ["office/map1/exp1", "--max-steps", "2000", "--published"]
+    assert figures(*short)["published"] is True
+    assert "(rules of the published code)" in run("run", *short).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["office/map1/exp1", "--agent", "qrmx"], "did you mean 'qrmax'?"),
+        (["office/map1/exp1", "--set", "t_enw=3"], "did you mean 't_env'?"),
+        (["office/map1/exp1", "--set", "t_env"], "not of the form NAME=VALUE"),
+        (["office/map1/exp1", "--set", "t_env=0"], "t_env is 0"),
+        (["office/map1/exp1", "--set", "t_env=many"], "t_env is 'many'"),
+        (["office/map1/exp1", "--max-steps", "0"], "max_steps is 0"),
+        (["office/map1/exp1", "--seed", "-1"], "seed is -1"),
+        (
+            ["office/map1/exp1", "--stop", "nominal", "--within", "0.1"],
+            "unknown setting of nominal",
+        ),
+        (["office/map1/exp1", "--save", "no/such/folder/x"], "there is no folder"),
+        (["--resume", "nothing.run"], "there is no such file"),
+        (["office/map1/exp1", "--resume", "nothing.run"], "leave PROBLEM out"),
+        (["--resume", "nothing.run", "--agent", "qrm"], "leave --agent out"),
+        ([], "Give a PROBLEM"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_is_an_error_before_any_work(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    done = run("run", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_saved_run_goes_on_to_the_same_end(tmp_path: Path) -> None:
+    whole = figures("office/map1/exp1", "--agent", "rmax", "--seed", "3")
+    short = figures(
+        *["office/map1/exp1", "--agent", "rmax", "--seed", "3"],
+        *["--max-steps", "12345", "--save", "some.run"],
+        cwd=tmp_path,
+    )
+    assert short["reason"] == "budget"
+    resumed = figures("--resume", "some.run", "--max-steps", "1000000", cwd=tmp_path)
+    assert without_time(resumed) == without_time(whole)
+    assert qrmax.load(tmp_path / "some.run").steps == whole["steps"]  # it was saved again
+
+
+def test_ctrl_c_saves_and_exits_with_130(tmp_path: Path) -> None:
+    command = ["run", "office/map1/exp5", "--agent", "q-learning", "--stop", "budget"]
+    command += ["--max-steps", "400000000", "--save", "broken-off.run"]
+    started = subprocess.Popen(
+        [QRMAX, *command], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    time.sleep(6)
+    assert started.poll() is None
+    started.send_signal(signal.SIGINT)
+    out, err = started.communicate(timeout=60)
+    assert started.returncode == 130
+    assert out == ""
+    assert "go on with: qrmax run --resume broken-off.run" in err
+    kept = qrmax.load(tmp_path / "broken-off.run")
+    assert 0 < kept.trained < 400_000_000
+    same = qrmax.train(
+        "q-learning", qrmax.make("office/map1/exp5"), stop="budget", max_steps=kept.trained
+    )
+    assert (same.agent.q == kept.agent.q).all()
+
+
+def test_progress_goes_to_stderr_and_is_plain_where_it_is_no_terminal() -> None:
+    done = run("run", "office/map1/exp1", "--agent", "qrm", "--json")
+    json.loads(done.stdout)
+    assert "\r" not in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_a_map_and_a_task_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "my.txt").write_text(GOOD_MAP)
+    (tmp_path / "my.toml").write_text(
+        'initial = "s"\nsuccess = ["t"]\n'
+        'edges = [{ from = "s", when = "office", to = "t", reward = 2.0 }]\n'
+    )
+    found = figures("--map", "my.txt", "--task", "my.toml", cwd=tmp_path)
+    assert found["reason"] == "exact"
+    settings = found["settings"]
+    assert isinstance(settings, dict)
+    assert settings["r_max"] == 2.0  # the most that a step can pay
+
+
+def test_list_agents_tells_what_they_assume_and_can_be_told() -> None:
+    shown = run("list", "agents").stdout
+    for name in ("q-learning", "qrm", "rmax", "rmax-rm", "qrmax", "qrmax-rm"):
+        assert re.search(rf"^{name} ", shown, re.MULTILINE)
+    assert "does not know the machine" in shown
+    assert "t_env=39" in shown

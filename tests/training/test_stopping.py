@@ -1,0 +1,260 @@
+"""Stopping rules: what passes, and that what is known to be bad does not."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+import qrmax
+from qrmax.errors import ParameterError, UnknownNameError
+from qrmax.seeding import stream
+from qrmax.training.evaluation import Referee
+from qrmax.training.stopping import (
+    RULES,
+    Budget,
+    Exact,
+    Nominal,
+    StoppingRule,
+    Welch,
+    as_rule,
+    rule_as_data,
+    welch_p_value,
+)
+from qrmax.worlds.catalog import problem_names
+from small_runs import corridor, fetching, never_fetching
+
+
+@cache
+def referee_of(name: str) -> Referee:
+    return Referee(qrmax.make(name), 0.9)
+
+
+def never_delivering(referee: Referee) -> np.ndarray:
+    """The optimal policy, but for the task's last step, where it takes the worst action."""
+    policy = referee.solution.policy.copy()
+    table = referee.problem.table
+    ends_well = table.success[table.next_state].any(axis=(1, 2))
+    policy[:, ends_well] = referee.solution.q[:, ends_well].argmin(axis=2)
+    return policy
+
+
+def passes(rule: StoppingRule, policy: np.ndarray, referee: Referee, seed: int = 0) -> bool:
+    return rule.passes(policy, referee, stream(seed, "evaluation"))
+
+
+# --- policies that are known to be good and to be bad
+
+
+@pytest.mark.parametrize("name", problem_names())
+@pytest.mark.parametrize("rule", [Exact(), Exact(within=0.0), Nominal()])
+def test_the_optimal_policy_passes(rule: StoppingRule, name: str) -> None:
+    referee = referee_of(name)
+    assert passes(rule, referee.solution.policy, referee)
+
+
+@pytest.mark.parametrize("name", problem_names())
+@pytest.mark.parametrize("rule", [Exact(), Exact(within=0.9), Nominal()])
+def test_a_policy_that_never_delivers_does_not_pass(rule: StoppingRule, name: str) -> None:
+    referee = referee_of(name)
+    policy = never_delivering(referee)
+    assert referee.evaluate(policy).success < 0.05
+    assert not passes(rule, policy, referee)
+
+
+@pytest.mark.parametrize("name", problem_names())
+def test_a_policy_that_always_does_the_same_does_not_pass(name: str) -> None:
+    referee = referee_of(name)
+    for action in range(4):
+        assert not passes(Exact(), np.full_like(referee.solution.policy, action), referee)
+
+
+def test_nothing_passes_where_the_budget_decides() -> None:
+    referee = Referee(corridor(), 0.9)
+    assert not passes(Budget(), referee.solution.policy, referee)
+
+
+def test_exact_draws_the_line_where_it_is_told_to() -> None:
+    problem = corridor()
+    referee = Referee(problem, 0.9)
+    policy = referee.solution.policy.copy()
+    policy[1, 0] = 1 - policy[1, 0]  # dawdles before the key
+    gap = referee.gap(policy)
+    assert 0.05 < gap < 0.95
+    assert passes(Exact(within=gap), policy, referee)
+    assert not passes(Exact(within=np.nextafter(gap, 0.0)), policy, referee)
+
+
+def test_nominal_wants_the_length_of_the_optimal_run_and_nothing_else() -> None:
+    problem = corridor(start=2)
+    referee = Referee(problem, 0.9)
+    policy = fetching(problem)
+    assert referee.shortest == referee.nominal_length(policy) == 2 + 5
+    policy[4:, 0] = 1  # is never there without a slip
+    assert passes(Nominal(), policy, referee)
+    policy[2, 0] = 1
+    assert referee.nominal_length(policy) is None
+    assert not passes(Nominal(), policy, referee)
+
+
+def test_nominal_does_not_pass_a_run_that_succeeds_but_is_longer() -> None:
+    """One way to the goal is direct, the other goes round; both succeed for certain."""
+    mdp = qrmax.TabularMDP(
+        [[[2], [1]], [[2], [2]], [[2], [2]]], np.ones((3, 2, 1)), terminal=[False] * 3
+    )
+    task = qrmax.RewardMachine(
+        [qrmax.Edge("go", "goal", "there", 1.0)], initial="go", success=["there"]
+    )
+    referee = Referee(qrmax.Problem(mdp, task, [(), ("goal",)], [0, 0, 1]), 0.9)
+    direct, round_about = np.zeros((3, 2), dtype=int), np.ones((3, 2), dtype=int)
+    assert [referee.nominal_length(policy) for policy in (direct, round_about)] == [1, 2]
+    assert passes(Nominal(), direct, referee)
+    assert not passes(Nominal(), round_about, referee)
+
+
+def test_nominal_passes_nothing_where_no_run_succeeds() -> None:
+    problem = corridor()
+    task = qrmax.RewardMachine(
+        [qrmax.Edge("a", "key", "b"), qrmax.Edge("b", "door", "a", 1.0)], initial="a"
+    )
+    endless = qrmax.Problem(problem.mdp, task, problem.labels, problem.label, max_episode_steps=50)
+    referee = Referee(endless, 0.9)
+    assert referee.shortest is None
+    assert not passes(Nominal(), referee.solution.policy, referee)
+    assert passes(Exact(), referee.solution.policy, referee)
+
+
+# --- the sampled test
+
+
+def test_welch_with_few_episodes_passes_what_never_delivers_and_with_many_does_not() -> None:
+    """The reason why it is not the default: a reward that is rare is not seen in few episodes."""
+    referee = referee_of("office/map2/exp5")
+    policy = never_delivering(referee)
+    best = referee.evaluate(referee.solution.policy)
+    assert referee.evaluate(policy).success < 0.05 < best.success < 0.6
+    few = [passes(Welch(episodes=5), policy, referee, seed) for seed in range(20)]
+    many = [passes(Welch(episodes=10_000), policy, referee, seed) for seed in range(3)]
+    assert sum(few) > 10
+    assert not any(many)
+
+
+def test_welch_samples_both_policies_independently() -> None:
+    """Of two samples of the same policy one in ten looks different, at a level of 0.1."""
+    referee = Referee(corridor(slip=0.3), 0.9)
+    policy = referee.solution.policy
+    share = np.mean([passes(Welch(episodes=100), policy, referee, seed) for seed in range(400)])
+    assert abs(share - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 400)
+
+
+def test_welch_samples_anew_at_each_check() -> None:
+    referee = Referee(corridor(slip=0.3), 0.9)
+    chance = stream(0, "evaluation")
+    policy = referee.solution.policy
+    verdicts = {Welch(episodes=50).passes(policy, referee, chance) for _ in range(100)}
+    assert verdicts == {True, False}
+
+
+def test_welch_where_nothing_is_left_to_chance_tells_equal_from_different() -> None:
+    problem = corridor(slip=0.0)
+    referee = Referee(problem, 0.9)
+    assert passes(Welch(episodes=10), fetching(problem), referee)
+    assert not passes(Welch(episodes=10), never_fetching(problem), referee)
+
+
+SAMPLE = st.lists(st.floats(-100.0, 100.0), min_size=2, max_size=30)
+
+
+@given(first=SAMPLE, second=SAMPLE)
+def test_the_p_value_is_that_of_scipy(first: list[float], second: list[float]) -> None:
+    one, other = np.array(first), np.array(second)
+    assume(min(np.ptp(one), np.ptp(other)) > 1e-3)  # else SciPy warns of what it cannot compute
+    expected = stats.ttest_ind(one, other, equal_var=False).pvalue
+    assert welch_p_value(one, other) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+    assert welch_p_value(one, other) == pytest.approx(welch_p_value(other, one), rel=1e-12)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shift=st.floats(-2.0, 2.0),
+    sizes=st.tuples(*[st.integers(2, 400)] * 2),
+)
+def test_the_p_value_of_normal_samples_is_that_of_scipy(
+    seed: int, shift: float, sizes: tuple[int, int]
+) -> None:
+    rng = np.random.default_rng(seed)
+    one, other = rng.normal(0.0, 1.0, sizes[0]), rng.normal(shift, 3.0, sizes[1])
+    expected = stats.ttest_ind(one, other, equal_var=False).pvalue
+    assert welch_p_value(one, other) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Precision loss")  # SciPy's word for a sample without variance
+def test_the_p_value_where_one_sample_does_not_vary_is_that_of_scipy() -> None:
+    one, other = np.full(9, 0.25), np.array([0.0, 0.25, 1.0, 0.5, 0.125])
+    expected = stats.ttest_ind(one, other, equal_var=False).pvalue
+    assert welch_p_value(one, other) == pytest.approx(expected, rel=1e-12)
+
+
+@given(
+    value=st.floats(-1000.0, 1000.0),
+    sizes=st.tuples(st.integers(2, 200), st.integers(2, 200)),
+    apart=st.sampled_from([0.0, 1e-6, 1.0, -30.0]),
+)
+def test_samples_that_do_not_vary_are_equal_or_are_not(
+    value: float, sizes: tuple[int, int], apart: float
+) -> None:
+    one, other = np.full(sizes[0], value), np.full(sizes[1], value + apart)
+    assert welch_p_value(one, other) == (1.0 if one[0] == other[0] else 0.0)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-9, 1e9, 1e200])
+def test_the_p_value_does_not_depend_on_the_unit(unit: float) -> None:
+    """Long tasks are discounted to very little."""
+    rng = np.random.default_rng(0)
+    one, other = rng.random(20), rng.random(30) + 0.2
+    expected = welch_p_value(one, other)
+    assert 0.001 < expected < 0.9
+    assert welch_p_value(one * unit, other * unit) == pytest.approx(expected, rel=1e-9)
+
+
+# --- rules as data
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [Exact(), Exact(within=0.2, in_a_row=7), Nominal(in_a_row=1), Welch(episodes=50), Budget()],
+)
+def test_a_rule_can_be_made_again_from_its_data(rule: StoppingRule) -> None:
+    assert as_rule(**rule_as_data(rule)) == rule
+    assert type(as_rule(rule.name)) is type(rule) is RULES[rule.name]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        (Exact, {"within": 1.0}, "within is 1.0"),
+        (Exact, {"within": -0.1}, "within is -0.1"),
+        (Exact, {"in_a_row": 0}, "in_a_row is 0"),
+        (Nominal, {"in_a_row": 1.5}, "in_a_row is 1.5"),
+        (Welch, {"episodes": 1}, "needs at least 2"),
+        (Welch, {"episodes": 0}, "episodes is 0"),
+        (Welch, {"alpha": 0.0}, "alpha is 0.0"),
+        (Welch, {"in_a_row": 0}, "in_a_row is 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    kind: type[StoppingRule], settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        kind(**settings)
+
+
+def test_an_unknown_setting_of_a_rule_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'within'") as caught:
+        as_rule("exact", witin=0.1)
+    assert "known: in_a_row, within" in str(caught.value)

@@ -1,0 +1,238 @@
+"""The loop: when the policy is checked, when training stops, and what is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import qrmax
+from qrmax.errors import ModelError
+from qrmax.seeding import Stream
+from qrmax.training.evaluation import Referee, relative_gap
+from qrmax.training.run import make_session
+from qrmax.training.stopping import Budget, Exact, Nominal, StoppingRule
+from qrmax.training.trainer import Evaluated, Event, Progressed, Stopped
+from random_problems import problems
+from small_runs import LEARNERS, Learner, assert_same_run, corridor, every_learner
+
+EVERY = 50
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Foretold(StoppingRule):
+    """A rule of one's own: its verdicts are fixed beforehand."""
+
+    name = "foretold"
+    verdicts: Iterator[bool]
+
+    def passes(self, policy: np.ndarray, referee: Referee, chance: Stream) -> bool:  # noqa: ARG002
+        return next(self.verdicts)
+
+
+def events_of(**options: object) -> tuple[qrmax.Run, list[Event]]:
+    events: list[Event] = []
+    run = qrmax.train("q-learning", corridor(), on_event=events.append, **options)
+    return run, events
+
+
+# --- stopping
+
+
+@pytest.mark.small_enough_without_jit
+@pytest.mark.parametrize(
+    ("verdicts", "in_a_row", "steps", "trained"),
+    [
+        ("1", 1, 1, 1),
+        ("01", 1, 2, 2),
+        ("111", 3, 1, 3),
+        ("0111", 3, 2, 4),
+        ("0110111", 3, 5, 7),
+        ("1011", 2, 3, 4),
+        ("110110110111", 3, 10, 12),
+    ],
+)
+def test_the_step_reported_is_the_first_of_the_checks_passed_in_a_row(
+    verdicts: str, in_a_row: int, steps: int, trained: int
+) -> None:
+    rule = Foretold(in_a_row=in_a_row, verdicts=iter([v == "1" for v in verdicts]))
+    run, events = events_of(stop=rule, evaluate_every=EVERY, max_steps=10_000)
+    assert (run.steps, run.trained, run.reason) == (steps * EVERY, trained * EVERY, "foretold")
+    assert [e.passed for e in events if isinstance(e, Evaluated)] == [v == "1" for v in verdicts]
+
+
+@pytest.mark.small_enough_without_jit
+def test_a_streak_that_the_budget_cuts_short_does_not_count() -> None:
+    rule = Foretold(in_a_row=3, verdicts=iter([False, True, True, True]))
+    run, events = events_of(stop=rule, evaluate_every=EVERY, max_steps=3 * EVERY)
+    assert (run.steps, run.trained, run.reason) == (3 * EVERY, 3 * EVERY, "budget")
+    assert events[-1] == Stopped("budget", 3 * EVERY)
+    run = run.resume(10_000)
+    assert (run.steps, run.trained, run.reason) == (2 * EVERY, 4 * EVERY, "foretold")
+
+
+@every_learner
+@pytest.mark.parametrize("max_steps", [1, EVERY - 1, EVERY, 3 * EVERY + 7])
+def test_a_run_that_spends_its_budget_says_so(learner: Learner, max_steps: int) -> None:
+    run = learner.train(corridor(), stop="budget", max_steps=max_steps, evaluate_every=EVERY)
+    assert (run.steps, run.trained, run.reason) == (max_steps, max_steps, "budget")
+    assert [row.step for row in run.curve] == list(range(EVERY, max_steps + 1, EVERY))
+
+
+@every_learner
+def test_a_run_stops_once_its_policy_is_within_reach_of_the_optimum(learner: Learner) -> None:
+    more = {"t_env": 40} if "t_env" in learner.settings else {}  # what slips do is to be known
+    run = learner.train(corridor(), seed=3, evaluate_every=EVERY, max_steps=20_000, **more)
+    good = [row.gap <= 0.05 for row in run.curve]
+    assert run.reason == "exact"
+    assert good[-3:] == [True] * 3
+    assert not any(all(good[i : i + 3]) for i in range(len(good) - 3))
+    assert run.steps == run.curve[-3].step
+    assert run.trained == run.curve[-1].step
+    assert run.gap <= 0.05
+
+
+def test_an_optimum_that_takes_longer_than_the_budget_is_not_claimed() -> None:
+    run = qrmax.train("q-learning", qrmax.make("office/map1/exp1"), max_steps=3000)
+    assert (run.steps, run.reason) == (3000, "budget")
+    assert run.gap > 0.05
+
+
+# --- the learning curve
+
+
+@pytest.mark.parametrize("gamma", [0.9, 0.6])
+def test_each_row_of_the_curve_is_what_evaluating_the_policy_gives(gamma: float) -> None:
+    problem = corridor(bonus=0.01)
+    session = make_session(
+        "qrmax", problem, t_env=3, gamma=gamma, stop="budget", max_steps=600, evaluate_every=20
+    )
+    best = qrmax.evaluate(problem, qrmax.solve(problem, gamma).policy, gamma).start_value
+    rows = 0
+    for event in session.events():
+        if isinstance(event, Evaluated):
+            judged = qrmax.evaluate(problem, session.agent.policy(), gamma)
+            assert event.point is not None
+            assert event.point.step == event.step == session.progress.step
+            assert event.point.start_value == judged.start_value
+            assert event.point.success == judged.success
+            assert event.point.nominal_length == judged.nominal_length
+            assert event.point.gap == relative_gap(judged.start_value, best)
+            rows += 1
+    assert rows == 30
+    assert len({row.start_value for row in session.curve}) >= 3  # it has learned something
+
+
+def test_a_long_curve_has_fewer_and_fewer_rows() -> None:
+    run, events = events_of(stop=Budget(), evaluate_every=2, max_steps=2 * 1100)
+    checks = [row.step // 2 for row in run.curve]
+    assert checks == [
+        *range(1, 129),
+        *range(130, 257, 2),
+        *range(260, 513, 4),
+        *range(520, 1025, 8),
+        *range(1040, 1101, 16),
+    ]
+    told = [event for event in events if isinstance(event, Evaluated)]
+    assert len(told) == 1100  # checked all the same
+    assert tuple(event.point for event in told if event.point is not None) == run.curve
+
+
+@pytest.mark.parametrize("rule", [Exact(in_a_row=5000), Nominal(in_a_row=5000)])
+def test_every_check_that_is_passed_has_a_row(rule: StoppingRule) -> None:
+    events: list[Event] = []
+    run = qrmax.train(
+        *("qrmax", corridor()),
+        t_env=3,
+        stop=rule,
+        evaluate_every=2,
+        max_steps=2 * 600,
+        on_event=events.append,
+    )
+    passed = {event.step for event in events if isinstance(event, Evaluated) and event.passed}
+    assert len([step for step in passed if step > 2 * 300]) > 100
+    assert passed <= {row.step for row in run.curve}
+
+
+# --- events
+
+
+def test_events_come_in_order_with_one_for_each_stretch_and_check() -> None:
+    _, events = events_of(stop="budget", evaluate_every=120_000, max_steps=190_000)
+    assert [event if not isinstance(event, Evaluated) else event.step for event in events] == [
+        Progressed(50_000),
+        Progressed(100_000),
+        120_000,
+        Progressed(170_000),
+        Stopped("budget", 190_000),
+    ]
+
+
+@pytest.mark.small_enough_without_jit
+def test_without_compilation_there_are_more_events_of_progress() -> None:
+    _, events = events_of(stop="budget", evaluate_every=700, max_steps=1400, compiled=False)
+    assert [event if not isinstance(event, Evaluated) else event.step for event in events] == [
+        Progressed(500),
+        700,
+        Progressed(1200),
+        1400,
+        Stopped("budget", 1400),
+    ]
+
+
+@pytest.mark.small_enough_without_jit
+def test_the_last_event_tells_why_and_when() -> None:
+    run, events = events_of(seed=1, evaluate_every=EVERY, max_steps=20_000)
+    assert events[-1] == Stopped(run.reason, run.steps) == Stopped("exact", run.steps)
+    assert sum(isinstance(event, Stopped) for event in events) == 1
+    steps = [event.step for event in events if not isinstance(event, Stopped)]
+    assert steps == sorted(set(steps))
+
+
+# --- two speeds, one meaning
+
+
+@every_learner
+@pytest.mark.parametrize("problem", [corridor(), corridor(bonus=0.1, limit=None, slip=0.3)])
+def test_compiled_or_not_is_the_same_run(learner: Learner, problem: qrmax.Problem) -> None:
+    compiled, plain = (
+        learner.train(
+            problem, seed=5, max_steps=1500, evaluate_every=100, stop="budget", compiled=compiled
+        )
+        for compiled in (True, False)
+    )
+    assert_same_run(compiled, plain)
+    assert len(set(compiled.curve)) > 1
+
+
+@pytest.mark.parametrize("name", ["q-learning", "rmax", "qrmax", "published qrmax"])
+@settings(max_examples=15)
+@given(problem=problems(), seed=st.integers(0, 99), limit=st.sampled_from([None, 1, 7]))
+def test_compiled_or_not_is_the_same_run_on_any_problem(
+    name: str, problem: qrmax.Problem, seed: int, limit: int | None
+) -> None:
+    problem.max_episode_steps = limit
+    options = {"seed": seed, "max_steps": 200, "evaluate_every": 33, "stop": "budget"}
+    try:
+        compiled = LEARNERS[name].train(problem, **options)
+    except ModelError:  # every episode is over before it begins
+        assume(False)
+    assert_same_run(compiled, LEARNERS[name].train(problem, compiled=False, **options))
+
+
+@every_learner
+def test_seeds_reproduce_and_differ(learner: Learner) -> None:
+    options = {"max_steps": 400, "evaluate_every": 100, "stop": "budget"}
+    first, again, other = (learner.train(corridor(), seed=s, **options) for s in (8, 8, 9))
+    assert_same_run(first, again)
+    assert any(
+        (a != b).any()
+        for a, b in zip(
+            first.agent.snapshot().values(), other.agent.snapshot().values(), strict=True
+        )
+        if a.shape == b.shape
+    )
