@@ -8,8 +8,9 @@ import pytest
 from learners import VARIANTS, Variant, trial
 from qrmax.agents.choice import among_best
 from qrmax.agents.kernels import _choose, first_best
+from qrmax.model.simulator import Step
 from qrmax.seeding import Stream, stream
-from small_problems import errand
+from small_problems import LEFT, RIGHT, errand
 
 pytestmark = pytest.mark.small_enough_without_jit
 
@@ -82,6 +83,18 @@ def test_compiled_choice_is_that_of_the_agent(variant: Variant, values: list[flo
         slack, first = agent.config.slack, agent.first_wins
         assert agent.choose(row) == _choose(row, slack, first, rng.block, rng.at)
     assert rng.position() == agent.rng.position()
+
+
+@pytest.mark.parametrize("name", ["rmax", "rmax-rm", "qrmax", "qrmax-rm"])
+@pytest.mark.parametrize(("tolerance", "taken"), [(1e-5, {LEFT, RIGHT}), (1e-7, {LEFT})])
+def test_what_planning_cannot_tell_apart_is_equal(
+    name: str, tolerance: float, taken: set[int]
+) -> None:
+    """Slack is 2 tolerance / (1 - gamma): 20 times the tolerance."""
+    agent = trial(name, errand(), t_env=1, tolerance=tolerance).agent
+    for a, pays in ((LEFT, 1.0), (RIGHT, 1.0 - 1e-5)):
+        agent.update(1, 0, a, Step(3, 2, 2, pays, 0.0, True, False, True))
+    assert {agent.act(1, 0) for _ in range(40)} == taken
 
 
 @pytest.mark.parametrize("name", ["rmax", "rmax-rm", "qrmax", "qrmax-rm"])

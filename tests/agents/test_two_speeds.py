@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from learners import VARIANTS, Variant, trial
-from qrmax import Problem, seeding
+from qrmax import Edge, Problem, RewardMachine, seeding
 from random_problems import ANY_SIGN, NON_NEGATIVE, problems
 from small_problems import errand
 
@@ -73,3 +73,20 @@ def test_what_would_have_ended_the_episode_ends_it_at_both_speeds(variant: Varia
         slow = trial(variant, problem, t_env=5, seed=steps).play(steps)
         fast = trial(variant, problem, t_env=5, seed=steps).rush(steps)
         assert fast.state() == slow.state()
+
+
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if not v.knows_machine], ids=str)
+@pytest.mark.parametrize("seed", range(8))
+def test_an_end_that_was_not_among_the_samples_ends_it_at_both_speeds(
+    variant: Variant, seed: int
+) -> None:
+    """The first try may fail, and with t_task = 1 that is all that is ever learned of it."""
+    chancy = RewardMachine(
+        [Edge("go", "key", "won", 1.0, probability=0.5), Edge("go", "exit", "go", 0.5)],
+        initial="go",
+        success=["won"],
+    )
+    problem = errand(machine=chancy, limit=9)
+    slow, fast = (trial(variant, problem, t_env=4, seed=seed) for _ in range(2))
+    for _ in range(40):
+        assert fast.rush(1).state() == slow.play(1).state()
