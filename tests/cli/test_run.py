@@ -63,7 +63,9 @@ def test_a_run_for_people_is_a_list_of_facts() -> None:
 def test_a_run_that_hits_its_budget_says_so() -> None:
     budget = ["office/map1/exp5", "--agent", "q-learning", "--max-steps", "5000"]
     assert figures(*budget)["reason"] == "budget"
-    assert "5,000, the budget: not good enough yet" in run("run", *budget).stdout
+    assert "5,000, the budget: the rule 'exact' was not met" in run("run", *budget).stdout
+    plain = run("run", *budget, "--stop", "budget").stdout
+    assert re.search(r"^steps +5,000, the budget$", plain, re.MULTILINE)
 
 
 def test_the_published_rules_are_named() -> None:
@@ -82,10 +84,11 @@ def test_the_published_rules_are_named() -> None:
         (["office/map1/exp1", "--set", "t_env=many"], "t_env is 'many'"),
         (["office/map1/exp1", "--max-steps", "0"], "max_steps is 0"),
         (["office/map1/exp1", "--seed", "-1"], "seed is -1"),
-        (
-            ["office/map1/exp1", "--stop", "nominal", "--within", "0.1"],
-            "unknown setting of nominal",
-        ),
+        (["office/map1/exp1", "--stop", "nominal", "--within", "0.1"], "is for --stop exact"),
+        (["office/map1/exp1", "--agent", "qrm", "--alpha", "0.3"], "is --set alpha="),
+        (["office/map1/exp1", "--agent", "qrm", "--published"], "unknown setting of qrm"),
+        (["office/map1/exp1", "--set", "gamma=0.5", "--gamma", "0.9"], "give one of them"),
+        (["--resume", "nothing.run", "--set", "gamma=0.5"], "leave --set out"),
         (["office/map1/exp1", "--save", "no/such/folder/x"], "there is no folder"),
         (["--resume", "nothing.run"], "there is no such file"),
         (["office/map1/exp1", "--resume", "nothing.run"], "leave PROBLEM out"),
@@ -115,6 +118,19 @@ def test_a_saved_run_goes_on_to_the_same_end(tmp_path: Path) -> None:
     resumed = figures("--resume", "some.run", "--max-steps", "1000000", cwd=tmp_path)
     assert without_time(resumed) == without_time(whole)
     assert qrmax.load(tmp_path / "some.run").steps == whole["steps"]  # it was saved again
+    again = run("run", "--resume", "some.run", cwd=tmp_path)
+    assert again.returncode == 0
+    assert "has met its rule; there is nothing more to do" in again.stderr
+
+
+def test_going_on_without_steps_left_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
+    figures("office/map1/exp1", "--max-steps", "3000", "--save", "some.run", cwd=tmp_path)
+    before = (tmp_path / "some.run").read_bytes()
+    for more in ([], ["--max-steps", "2000"]):
+        done = run("run", "--resume", "some.run", *more, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "the run has taken 3000 steps" in done.stderr
+    assert (tmp_path / "some.run").read_bytes() == before
 
 
 def test_ctrl_c_saves_and_exits_with_130(tmp_path: Path) -> None:

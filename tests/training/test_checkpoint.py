@@ -71,7 +71,7 @@ def test_a_run_is_loaded_as_it_was_saved(learner: Learner, steps: int, tmp_path:
 
 @pytest.mark.parametrize("problem", [corridor(), corridor(chance=0.5, limit=None, bonus=0.1)])
 def test_the_problem_is_in_the_file(problem: qrmax.Problem, tmp_path: Path) -> None:
-    run = qrmax.train("qrmax", problem, t_env=3, max_steps=100)
+    run = qrmax.train("qrmax", problem, t_env=3, t_task=2, max_steps=100)
     loaded = reloaded(run, tmp_path / "run").problem
     for part in ("succ", "prob", "reward", "terminal", "start"):
         assert np.array_equal(getattr(loaded.mdp, part), getattr(problem.mdp, part))

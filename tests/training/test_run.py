@@ -170,12 +170,14 @@ def test_a_run_whose_rule_was_met_has_nothing_more_to_do() -> None:
     assert np.array_equal(again.agent.snapshot()["qt"], before[0])
 
 
-def test_a_budget_that_is_spent_already_takes_no_step() -> None:
+def test_a_run_without_steps_left_cannot_be_resumed() -> None:
     run = qrmax.train("qrm", corridor(), stop="budget", max_steps=500)
-    assert run.resume(300).trained == 500
-    assert run.resume().trained == 500
+    for more in (None, 500, 300):
+        with pytest.raises(ParameterError, match="has taken 500 steps"):
+            run.resume(more)
     with pytest.raises(ParameterError, match="max_steps is 0"):
         run.resume(0)
+    assert run.resume(600).trained == 600
 
 
 # --- what is refused

@@ -209,6 +209,8 @@ def test_compiled_or_not_is_the_same_run(learner: Learner, problem: qrmax.Proble
     assert len(set(compiled.curve)) > 1
 
 
+@pytest.mark.filterwarnings("ignore:.*never pays anything")
+@pytest.mark.filterwarnings("ignore:.*has chance in it")
 @pytest.mark.parametrize("name", ["q-learning", "rmax", "qrmax", "published qrmax"])
 @settings(max_examples=15)
 @given(problem=problems(), seed=st.integers(0, 99), limit=st.sampled_from([None, 1, 7]))

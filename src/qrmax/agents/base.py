@@ -86,6 +86,9 @@ class Agent(ABC):
         self.rng = rng
         self.experience = experience
 
+    def __repr__(self) -> str:
+        return f"{self.name}({self.config})"
+
     @abstractmethod
     def act(self, s: int, q: int) -> int:
         """The action to take now."""

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from qrmax.errors import GuardError
+from qrmax.errors import GuardError, shown
 from qrmax.source import Source
 
 MAX_TOKENS = 10_000  # a longer guard is surely not written by a person
@@ -30,7 +30,12 @@ def as_label(names: Iterable[str]) -> Label:
     """A set of propositions; a lone text is refused, since its letters would be taken for them."""
     if isinstance(names, str):
         raise GuardError(f"a label is a set of propositions, such as {{{names!r}}}, not text")
-    return frozenset(names)
+    try:
+        return frozenset(names)
+    except TypeError:
+        raise GuardError(
+            f"a label is a set of propositions, not {shown(names)}; use () where nothing is true"
+        ) from None
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

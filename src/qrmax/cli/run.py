@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from qrmax.training.trainer import Session
 
 INTERRUPTED = 130
-RULES = ("exact", "nominal", "welch", "budget")
+RULE_NAMES = ("exact", "nominal", "welch", "budget")
 
 
 def _read_settings(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _read_value(text: str) -> Any:
 @click.option("--max-steps", type=int, help="Steps at most.  [default: 1000000]")
 @click.option(
     "--stop",
-    type=click.Choice(RULES),
+    type=click.Choice(RULE_NAMES),
     default="exact",
     show_default=True,
     help="When it is good enough.",
@@ -132,7 +132,7 @@ def run(
         hint = f"; go on with: qrmax run --resume {save}" if save else "; --save keeps a run"
         click.echo(f"interrupted at step {outcome.trained:,}{hint}", err=True)
         sys.exit(INTERRUPTED)
-    _print(outcome, as_json, save)
+    _print(outcome, session.training.stop.name, as_json, save)
     if show and outcome.problem is not None:
         show_moves(outcome.problem, outcome.policy)
 
@@ -144,18 +144,20 @@ def _new(options: dict[str, Any]) -> Session:
     seed, max_steps = options.pop("seed"), options.pop("max_steps")
     every, gamma = options.pop("evaluate_every"), options.pop("gamma")
     if gamma is not None:
+        if "gamma" in settings:
+            raise click.UsageError("--gamma and --set gamma=... are the same: give one of them.")
         settings["gamma"] = gamma
     check_agent(agent)
     problem = make_problem(**options)
 
-    from qrmax.agents.registry import default_settings  # all this takes a second to import
-    from qrmax.training.run import make_session
+    from qrmax.training.run import make_session  # all this takes a second to import
     from qrmax.training.stopping import as_rule
     from qrmax.training.warm_up import needs_compiling, warm_up
 
-    if published and "published" in default_settings(agent):
+    if published:
         settings["published"] = True
     given = {key: value for key, value in rule.items() if value is not None}
+    _check_rule(stop, given)
     session = make_session(
         agent,
         problem,
@@ -171,17 +173,29 @@ def _new(options: dict[str, Any]) -> Session:
     return session
 
 
+def _check_rule(stop: str, given: dict[str, Any]) -> None:
+    from qrmax.training.stopping import RULES
+
+    settings = {rule: {field.name for field in fields(kind)} for rule, kind in RULES.items()}
+    for name in given.keys() - settings[stop]:
+        owner = next(rule for rule in settings if name in settings[rule])
+        hint = "; the learning rate is --set alpha=..." if name == "alpha" else ""
+        raise click.UsageError(f"--{name} is for --stop {owner}{hint}.")
+
+
 def _resumed(path: Path, options: dict[str, Any]) -> Session:
     context = click.get_current_context()
-    for name in options.keys() - {"max_steps"}:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            what = "PROBLEM" if name == "problem" else "--" + name.strip("_").replace("_", "-")
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and option.name in options.keys() - {"max_steps"}:
+            what = option.opts[0] if isinstance(option, click.Option) else "PROBLEM"
             raise click.UsageError(f"--resume goes on with a run as it was: leave {what} out.")
     from qrmax.training.checkpoint import load_session
 
     session = load_session(path)
-    if options["max_steps"] is not None:
-        session.training = replace(session.training, max_steps=options["max_steps"])
+    session.extend(options["max_steps"])
+    if session.progress.reason:
+        click.echo(f"{path}: has met its rule; there is nothing more to do", err=True)
     return session
 
 
@@ -219,7 +233,7 @@ def _interruptible() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _print(outcome: Run, as_json: bool, save: Path | None) -> None:
+def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
     config = asdict(outcome.agent.config)
     published = bool(config.pop("published", False))
     evaluation = outcome.evaluation
@@ -244,8 +258,9 @@ def _print(outcome: Run, as_json: bool, save: Path | None) -> None:
             }
         )
         return
-    met = outcome.reason != "budget"
-    steps = f"{outcome.steps:,}" if met else f"{outcome.steps:,}, the budget: not good enough yet"
+    steps = f"{outcome.steps:,}"
+    if outcome.reason == "budget":
+        steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
     nominal = evaluation.nominal_length
     known = outcome.agent.known()
     facts = {
@@ -257,8 +272,8 @@ def _print(outcome: Run, as_json: bool, save: Path | None) -> None:
         "gap": f"{outcome.gap:.2%} to the optimum",
         "success": percent(evaluation.success),
         "nominal length": f"{'no success' if nominal is None else nominal}  if nothing slips",
-        "known": f"{known.pairs:,} of {known.of:,} pairs" if known else "keeps no model",
-        "seconds": f"{outcome.seconds:.3f}  ({_rate(outcome)} steps/s)",
+        "known": f"{known.pairs:,} of {known.of:,} counted" if known else "keeps no model",
+        "seconds": f"{outcome.seconds:.3f}  of learning ({_rate(outcome)} steps/s)",
     }
     if save is not None:
         facts["saved"] = str(save)

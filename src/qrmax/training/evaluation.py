@@ -25,7 +25,10 @@ NOTHING = 1e-12  # a discount that leaves nothing to speak of
 
 
 class Point(NamedTuple):
-    """One row of a learning curve. What cannot be known there is None."""
+    """One row of a learning curve. What cannot be known there is None.
+
+    On an environment a row is about the episodes of training that ended since the row before.
+    """
 
     step: int
     start_value: float | None  # discounted reward of an episode

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from qrmax.agents.base import Agent
 from qrmax.agents.registry import agent_class, default_settings, make_config
-from qrmax.errors import ParameterError, warn
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import ParameterError, shown, warn
 from qrmax.model.problem import Problem
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.policy_evaluation import Evaluation
@@ -50,7 +50,8 @@ def train(
     for an environment, which is played in Python and has no optimum to compare with.
 
     `r_max` is by default the most that a step of the problem can pay; of an environment, the most
-    that its task can.
+    that its task can. `on_event` is called with each event of `qrmax.training.trainer`;
+    `compiled=False` plays a problem in Python, too, to the same result.
     """
     session = make_session(
         agent,
@@ -93,6 +94,9 @@ def make_session(
         highest = problem.reward_range()[1]
         config = make_config(agent, _with_r_max(agent, settings, highest))
         _warn_of_pessimism(problem, config, highest)
+        _warn_of_chance(agent, problem.machine, config)
+        if problem.reward_range() == (0.0, 0.0):
+            warn(f"{problem.name!r} never pays anything: any policy is as good as any other")
         return Session(agent, config, problem, training)
     _check_env(problem)
     if not isinstance(training.stop, Budget):
@@ -103,6 +107,7 @@ def make_session(
     config = make_config(agent, settings)  # bad settings are found before the env is touched
     chance, factored = stream(seed, "environment"), agent_class(agent).factored
     player = EnvPlayer(problem, config.gamma, chance, factored=factored)
+    _warn_of_chance(agent, player.machine, config)
     highest = max([1.0, *(edge.reward for edge in player.machine.edges)])
     return Session(
         agent, make_config(agent, _with_r_max(agent, settings, highest)), player, training
@@ -198,6 +203,11 @@ class Run:
         Where labels belong to whole steps, `info` is needed as well.
         """
         task = self._session.task
+        if not (isinstance(observation, Mapping) and {"state", "task"} <= observation.keys()):
+            raise ParameterError(
+                f"observation is {shown(observation)}; needed: what the environment shows, "
+                'with "state" and "task"'
+            )
         if isinstance(task, Problem):
             return int(self.policy[int(observation["state"]), int(observation["task"])])
         s = task.number(observation, info)
@@ -220,8 +230,7 @@ class Run:
         A run whose rule was met has nothing more to do. An environment starts a new episode.
         """
         session = self._session
-        if max_steps is not None:
-            session.training = replace(session.training, max_steps=max_steps)
+        session.extend(max_steps)
         if isinstance(session.task, EnvPlayer):
             session.task.over = True  # someone else may have played it since
         return finish(session, on_event)
@@ -239,6 +248,15 @@ def _with_r_max(agent: str, settings: dict[str, Any], highest: float) -> dict[st
     if "r_max" in default_settings(agent) and "r_max" not in settings:
         return {**settings, "r_max": max(highest, 0.0)}
     return settings
+
+
+def _warn_of_chance(agent: str, machine: RewardMachine, config: Any) -> None:
+    learns = not agent_class(agent).knows_machine
+    if learns and machine.is_random and getattr(config, "t_task", None) == 1:
+        warn(
+            f"task {machine.name!r} has chance in it, and t_task is 1: what happens first is taken "
+            "for what always happens; give t_task=20, say"
+        )
 
 
 def _warn_of_pessimism(problem: Problem, config: Any, highest: float) -> None:

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from qrmax.agents.base import Agent, AgentConfig, Sizes
 from qrmax.agents.registry import make_agent
-from qrmax.errors import check_count, check_flag, warn
+from qrmax.errors import ParameterError, check_count, check_flag, warn
 from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
 from qrmax.seeding import Stream, check_seed, stream
@@ -130,6 +130,18 @@ class Session:
             if progress.step == check:
                 yield self._check()
         yield Stopped(progress.reason or "budget", self.steps)
+
+    def extend(self, max_steps: int | None) -> None:
+        """Allow so many steps in all; an error where that, or what was allowed, leaves none."""
+        training = self.training
+        if max_steps is not None:
+            training = replace(training, max_steps=max_steps)
+        if not self.progress.reason and training.max_steps <= self.progress.step:
+            raise ParameterError(
+                f"the run has taken {self.progress.step} steps, and max_steps is "
+                f"{training.max_steps}; give more to go on"
+            )
+        self.training = training
 
     @property
     def steps(self) -> int:

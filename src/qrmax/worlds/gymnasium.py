@@ -29,7 +29,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from qrmax.automata.guards import Label, as_label
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import ParameterError
+from qrmax.errors import ParameterError, check_flag, shown
 from qrmax.model.problem import Problem, check_problem
 from qrmax.model.simulator import Simulator
 from qrmax.worlds.catalog import problem_names
@@ -210,8 +210,9 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     under "task". The reward is what the environment pays and what the task pays; `info` keeps what
     it had, and has `r_env`, `r_task`, `label`, `success` and `world_ended` added. An episode ends
     where either ends it (`world_ended` says whether the environment has); truncation is the
-    environment's own. A random machine draws from the environment's `np_random`, so that
-    `reset(seed=...)` settles both. `numbering` numbers finite observations, for tables.
+    environment's own. With `env_reward=False` what the environment pays does not count. A random
+    machine draws from the environment's `np_random`, so that `reset(seed=...)` settles both.
+    `numbering` numbers finite observations, for tables.
     """
 
     def __init__(
@@ -221,15 +222,32 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         labels: Callable[[Any, Info], Iterable[str]] | None = None,
         *,
         transition_labels: Callable[[Any, Any, Any, Info], Iterable[str]] | None = None,
+        env_reward: bool = True,
     ) -> None:
         RecordConstructorArgs.__init__(  # so that Gymnasium can make another one like it
-            self, machine=machine, labels=labels, transition_labels=transition_labels
+            self,
+            machine=machine,
+            labels=labels,
+            transition_labels=transition_labels,
+            env_reward=env_reward,
         )
+        if not isinstance(env, gymnasium.Env):
+            raise ParameterError(
+                f"env is {shown(env)}; needed: one environment, as gymnasium.make makes it"
+            )
         gymnasium.Wrapper.__init__(self, env)
         if not isinstance(machine, RewardMachine):
             raise ParameterError(f"machine is {machine!r}; needed: a RewardMachine")
         if (labels is None) == (transition_labels is None):
             raise ParameterError("TaskWrapper needs either labels=... or transition_labels=...")
+        given = transition_labels if labels is None else labels
+        if not callable(given):
+            raise ParameterError(
+                f"labels are {shown(given)}; needed: a function, such as "
+                "labels=lambda observation, info: names.get(observation, ())"
+            )
+        check_flag("env_reward", env_reward)
+        self._env_reward = env_reward
         self.machine = machine
         self._labels = labels
         self._transition_labels = transition_labels
@@ -275,7 +293,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             label = as_label(self._transition_labels(before, action, self._observation, info))
         rng = self.np_random if self.machine.is_random else None
         self._task, r_task = self.machine.step(self._task, label, rng)
-        r_env = float(reward)
+        r_env = float(reward) if self._env_reward else 0.0
         ended = terminated or self._task in self.machine.terminal
         return (
             self._seen(),

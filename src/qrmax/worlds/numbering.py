@@ -77,7 +77,7 @@ def _digits(space: Any) -> list[int]:
             return [size for part in _parts(space) for size in _digits(part)]
         case _:
             raise ParameterError(
-                f"observations {str(space)[:80]} are not finite, so no table can hold them; "
+                f"observations are a {_kind(space)} space, which no table can hold; "
                 "make them Discrete with gymnasium.wrappers.TransformObservation, for instance by "
                 "rounding to a grid"
             )

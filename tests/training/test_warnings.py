@@ -1,0 +1,52 @@
+"""What is legal, but surely not meant; and what is refused."""
+
+from __future__ import annotations
+
+import gymnasium
+import pytest
+
+import qrmax
+from qrmax.errors import GuardError, ParameterError, QRMaxWarning
+from small_runs import corridor
+
+
+def go() -> qrmax.RewardMachine:
+    return qrmax.RewardMachine([qrmax.Edge("a", "x", "b", 1.0)], initial="a", success=["b"])
+
+
+def test_chance_in_a_task_with_one_sample_to_know_it_is_warned_of() -> None:
+    with pytest.warns(QRMaxWarning, match="t_task is 1"):
+        qrmax.train("qrmax", corridor(chance=0.8), max_steps=10)
+    qrmax.train("qrmax", corridor(chance=0.8), max_steps=10, t_task=20)
+
+
+def test_a_problem_that_never_pays_is_warned_of() -> None:
+    unpaid = qrmax.RewardMachine([qrmax.Edge("a", "coffee", "b")], initial="a", success=["b"])
+    with pytest.warns(QRMaxWarning, match="never pays anything"):
+        qrmax.train("qrmax", qrmax.make("office/map1", task=unpaid), max_steps=10)
+
+
+def test_labels_that_are_none_and_labels_that_are_no_function_are_refused() -> None:
+    lake = gymnasium.make("FrozenLake-v1")
+    wrapped = qrmax.TaskWrapper(lake, go(), labels=lambda *_: None)  # type: ignore[arg-type]
+    with pytest.raises(GuardError, match="where nothing is true"):
+        wrapped.reset()
+    with pytest.raises(ParameterError, match="needed: a function"):
+        qrmax.TaskWrapper(lake, go(), labels={0: {"x"}})  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="needed: one environment"):
+        qrmax.TaskWrapper("FrozenLake-v1", go(), labels=lambda *_: ())  # type: ignore[arg-type]
+
+
+def test_the_reward_of_the_environment_can_be_left_out() -> None:
+    env = qrmax.TaskWrapper(
+        gymnasium.make("CliffWalking-v1"), go(), labels=lambda *_: (), env_reward=False
+    )
+    env.reset(seed=0)
+    _, reward, _, _, info = env.step(0)
+    assert (reward, info["r_env"]) == (0.0, 0.0)  # the cliff costs 1 for each step
+
+
+def test_an_action_is_asked_for_with_an_observation() -> None:
+    run = qrmax.train("qrm", corridor(), max_steps=10)
+    with pytest.raises(ParameterError, match="what the environment shows"):
+        run.act(3)
