@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from qrmax.errors import ParameterError
 
-BLOCK = 8192
+BLOCK = 32_768
 PER_STEP = 4
 """More than any step of an episode takes from one stream."""
 

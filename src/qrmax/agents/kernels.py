@@ -31,6 +31,8 @@ _PER_STEP = 4  # as in seeding.py
 
 _long = cast("Callable[[Any], int]", np.int64)  # the one whole number that all returns agree on
 
+_unsigned = cast("Callable[[Any], int]", np.uint32)  # needs no check for being negative
+
 _compiled = njit(cache=True, nogil=True, error_model="numpy")
 # Inlined helpers take plain arrays: reading the fields of a NamedTuple in a loop costs too much.
 _inlined = njit(cache=True, nogil=True, error_model="numpy", inline="always")
@@ -231,7 +233,11 @@ def temporal_difference(
     agent_numbers: Numbers,
     limit: int,
 ) -> int:
-    """Take up to so many steps; returns how many."""
+    """Take up to so many steps; returns how many.
+
+    Choosing and drawing are written out here: even inlined, a call that is given arrays counts
+    references to them, which costs as much as the rest of a step.
+    """
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
     done, terminal, longest = world.done, world.terminal, world.limit
@@ -245,39 +251,63 @@ def temporal_difference(
         if over:
             _reset(world, state, world_numbers)
             s, q, age = state[_S], state[_Q], 0
-        if _random(agent_block, agent_at) < epsilon:
-            a = int(_random(agent_block, agent_at) * n_actions)
-        else:
-            a = _one_of(qt[s, q], 0.0, agent_block, agent_at)
-        k, s_next, label, j, q_next = _outcome(
-            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
-        )
+        row = qt[s, q]
+        explores = agent_block[agent_at[0]] < epsilon
+        agent_at[0] += 1
+        if explores:
+            a = int(agent_block[agent_at[0]] * n_actions)
+            agent_at[0] += 1
+        else:  # as `_one_of`, written out
+            best, count, a = row[0], 1, 0
+            for i in range(1, n_actions):
+                if row[i] > best:
+                    best, count, a = row[i], 1, i
+                elif row[i] == best:
+                    count += 1
+            if count > 1:
+                skip = int(agent_block[agent_at[0]] * count)
+                agent_at[0] += 1
+                a = -1
+                while skip >= 0:
+                    a += 1
+                    if row[a] == best:
+                        skip -= 1
+        k, u = 0, block[at[0]]  # as `_outcome`, written out
+        at[0] += 1
+        for i in range(prob.shape[2]):
+            weight = prob[s, a, i]
+            if weight > 0.0:
+                k = i
+                u -= weight
+                if u < 0.0:
+                    break
+        s_next = _long(succ[s, a, k])
+        label = _long(label_of[s_next])
+        j = 0
+        if task_prob[q, label, 0] != 1.0:
+            j = _draw(task_prob, q, label, _random(block, at))
+        q_next = _long(next_state[q, label, j])
         terminated = done[s_next, q_next]
-        if counterfactual:
-            for p in range(n_q):
-                if not terminal[p]:
-                    p_next = next_state[p, label, 0]
-                    target = reward[s, a, k] + task_reward[p, label, 0]
-                    if not done[s_next, p_next]:
-                        target += gamma * _largest(qt, s_next, p_next)
-                    qt[s, p, a] += alpha * (target - qt[s, p, a])
-        else:
-            target = reward[s, a, k] + task_reward[q, label, j]
-            if not terminated:
-                target += gamma * _largest(qt, s_next, q_next)
-            qt[s, q, a] += alpha * (target - qt[s, q, a])
+        r_env = reward[s, a, k]
+        ahead = qt[s_next]
+        low, high = (0, n_q) if counterfactual else (q, q + 1)
+        for p in range(low, high):
+            if terminal[p]:
+                continue
+            p_next, r_task = _unsigned(q_next), task_reward[p, label, j]
+            if counterfactual:
+                p_next = _unsigned(next_state[p, label, 0])
+            target = r_env + r_task
+            if not done[s_next, p_next]:
+                best = ahead[p_next, 0]
+                for i in range(1, n_actions):
+                    best = max(best, ahead[p_next, i])
+                target += gamma * best
+            qt[s, p, a] += alpha * (target - qt[s, p, a])
         s, q, age = s_next, q_next, age + 1
         over = terminated or age == longest
     state[_S], state[_Q], state[_AGE], state[_OVER] = s, q, age, over
     return taken
-
-
-@_inlined
-def _largest(qt: FloatArray, s: int, q: int) -> float:
-    best = qt[s, q, 0]
-    for a in range(1, qt.shape[2]):
-        best = max(best, qt[s, q, a])
-    return float(best)
 
 
 # --- the agents that plan
