@@ -165,13 +165,19 @@ def job_key(job: Job) -> Any:
 
 
 def cell(outcomes: Sequence[Outcome], budget: int) -> tuple[str, float | None]:
-    """Mean and standard deviation of the runs that got there; how many did not is said."""
+    """Mean and standard deviation of the runs that got there, and how many did not.
+
+    The mean is given back only where all did: the others say nothing but that it is larger.
+    """
     reached = [outcome.steps for outcome in outcomes if not outcome.at_budget]
     missed = len(outcomes) - len(reached)
-    if missed:
-        return f">= {budget:,} in {missed} of {len(outcomes)}", None
+    if not reached:
+        return f"{missed} of {len(outcomes)} at the budget", None
     spread = statistics.stdev(reached) if len(reached) > 1 else 0.0
-    return f"{statistics.mean(reached):,.0f} ± {spread:,.0f}", statistics.mean(reached)
+    text = f"{statistics.mean(reached):,.0f} ± {spread:,.0f}"
+    if missed:
+        return f"{text} ({missed} of {len(outcomes)} at the budget)", None
+    return text, statistics.mean(reached)
 
 
 def table(
@@ -181,9 +187,10 @@ def table(
     results: dict[Any, Outcome],
     seeds: int,
 ) -> Iterator[str]:
-    head = [f"{variant.name}: paper | ours | off by" for variant in variants]
+    compare = protocol.name == "as-published"  # elsewhere there is nothing to be off from
+    head = [f"{v.name}: paper | ours" + (" | off by" if compare else "") for v in variants]
     yield "| problem | " + " | ".join(head) + " |"
-    yield "|---|" + "---:|---:|---:|" * len(variants)
+    yield "|---|" + ("---:|---:|---:|" if compare else "---:|---:|") * len(variants)
     close = dict.fromkeys((variant.name for variant in variants), 0)
     for row in rows:
         cells = []
@@ -193,11 +200,14 @@ def table(
             text, mean = cell(outcomes, protocol.max_steps)
             paper = int(row[COLUMN_OF[variant.agent]])
             off = None if mean is None else mean / paper - 1.0
-            cells.append(f"{paper:,} | {text} | {'' if off is None else f'{off:+.1%}'}")
+            cells.append(f"{paper:,} | {text}")
+            if compare:
+                cells.append("" if off is None else f"{off:+.1%}")
             close[variant.name] += off is not None and abs(off) <= 0.05
         yield f"| {row['map']} {row['task']} | " + " | ".join(cells) + " |"
-    counts = [f"| | {close[name]} of {len(rows)} within 5 %" for name in close]
-    yield "| | " + " | ".join(counts) + " |"
+    if compare:
+        counts = [f"| | {close[name]} of {len(rows)} within 5 %" for name in close]
+        yield "| | " + " | ".join(counts) + " |"
 
 
 def commit() -> str:
@@ -219,8 +229,8 @@ def report(
         protocol.about,
         "",
         f"Made by `{command}` at commit {commit()}; seeds 0 to {seeds - 1}; mean ± standard "
-        f"deviation. A cell with runs that hit the budget of {protocol.max_steps:,} steps says how "
-        "many did, and is not averaged.",
+        f"deviation of the runs that got there. Where some had not by the budget of "
+        f"{protocol.max_steps:,} steps, the cell says how many.",
     ]
     for title, chosen in groups(protocol):
         lines += ["", f"## {title}", ""]
