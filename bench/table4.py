@@ -164,7 +164,7 @@ def job_key(job: Job) -> Any:
     return (job.problem, job.variant.name, job.seed)
 
 
-def cell(outcomes: Sequence[Outcome], budget: int) -> tuple[str, float | None]:
+def cell(outcomes: Sequence[Outcome]) -> tuple[str, float | None]:
     """Mean and standard deviation of the runs that got there, and how many did not.
 
     The mean is given back only where all did: the others say nothing but that it is larger.
@@ -197,7 +197,7 @@ def table(
         for variant in variants:
             problem = f"office/{row['map']}/{row['task']}"
             outcomes = [results[problem, variant.name, seed] for seed in range(seeds)]
-            text, mean = cell(outcomes, protocol.max_steps)
+            text, mean = cell(outcomes)
             paper = int(row[COLUMN_OF[variant.agent]])
             off = None if mean is None else mean / paper - 1.0
             cells.append(f"{paper:,} | {text}")

@@ -11,7 +11,7 @@ from learners import Variant, trial
 from qrmax import Edge, Problem, RewardMachine, TabularMDP
 
 TASK_STATES = 9
-BYTES = {"q-learning": 20, "qrmax": 60, "rmax": 240}
+BYTES = {"q-learning": 24, "qrmax": 60, "rmax": 240}
 """For each (s, q, a), at most, at any time: tables, counters, the plan, the world, a snapshot."""
 
 

@@ -305,6 +305,7 @@ def test_a_machine_with_chances_is_learned_to_within_5_percent(seed: int) -> Non
     assert learned == pytest.approx(qrmax.solve(bargain()).q[1, 0, LEFT], rel=0.15)
 
 
+@pytest.mark.filterwarnings("ignore:.*has chance in it")
 @pytest.mark.parametrize("seed", MISLED)
 def test_one_try_of_a_machine_with_chances_is_not_enough(seed: int) -> None:
     """What the test above would say if chances were taken for certainties."""
