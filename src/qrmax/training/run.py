@@ -91,11 +91,11 @@ def make_session(
         compiled=compiled,
     )
     if isinstance(problem, Problem):
-        highest = problem.reward_range()[1]
+        lowest, highest = problem.reward_range()
         config = make_config(agent, _with_r_max(agent, settings, highest))
         _warn_of_pessimism(problem, config, highest)
         _warn_of_chance(agent, problem.machine, config)
-        if problem.reward_range() == (0.0, 0.0):
+        if lowest == highest == 0.0:
             warn(f"{problem.name!r} never pays anything: any policy is as good as any other")
         return Session(agent, config, problem, training)
     _check_env(problem)
