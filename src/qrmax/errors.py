@@ -9,6 +9,9 @@
     ├── MapError          (ValueError)    a map file that makes no sense
     ├── ModelError        (ValueError)    arrays that are no decision process
     ├── CheckpointError   (ValueError)    a file that holds no run, or not all of it
+    ├── StudyError        (ValueError)    a study that makes no sense; every mistake is listed
+    ├── StoreError        (RuntimeError)  a results folder that is in use, or is none
+    ├── MissingExtraError (ImportError)   something that has to be installed first
     └── ConvergenceError  (RuntimeError)  an iteration that did not settle
 
     QRMaxWarning          (UserWarning)   legal, but almost surely not what was meant
@@ -73,6 +76,18 @@ class ModelError(QRMaxError, ValueError):
 
 class CheckpointError(QRMaxError, ValueError):
     """A file that holds no run, or not all of it."""
+
+
+class StudyError(QRMaxError, ValueError):
+    """A study that makes no sense."""
+
+
+class StoreError(QRMaxError, RuntimeError):
+    """A results folder that cannot be used."""
+
+
+class MissingExtraError(QRMaxError, ImportError):
+    """Something is needed that is not installed."""
 
 
 class ConvergenceError(QRMaxError, RuntimeError):

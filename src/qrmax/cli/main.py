@@ -1,7 +1,7 @@
 """The command `qrmax`: its verbs, its errors, its exit codes.
 
-0 done, 1 a check failed, 2 bad input, 130 interrupted. Results go to stdout, everything else to
-stderr. Nothing heavy is imported before a verb needs it, so that `qrmax --help` is quick.
+0 done, 1 a check or a run failed, 2 bad input, 130 interrupted. Results go to stdout, everything
+else to stderr. Nothing heavy is imported before a verb needs it, so that `qrmax --help` is quick.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ from qrmax.cli.doctor import doctor
 from qrmax.cli.listing import list_names
 from qrmax.cli.output import examples
 from qrmax.cli.plan import plan
+from qrmax.cli.results import results
 from qrmax.cli.run import run
 from qrmax.cli.show import show
 from qrmax.cli.solve import solve
+from qrmax.cli.status import status
+from qrmax.cli.sweep import sweep
+from qrmax.cli.table import table
 from qrmax.errors import QRMaxError
 
 FAILED = 1
@@ -31,7 +35,11 @@ INTERRUPTED = 130
 @click.group(
     name="qrmax",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=examples("qrmax run office/map1/exp5 --agent qrmax-rm", "qrmax solve office/map1/exp5"),
+    epilog=examples(
+        "qrmax run office/map1/exp5 --agent qrmax-rm",
+        "qrmax solve office/map1/exp5",
+        "qrmax sweep smoke",
+    ),
 )
 @click.version_option(__version__, prog_name="qrmax")
 def cli() -> None:
@@ -41,7 +49,19 @@ def cli() -> None:
     """
 
 
-for _verb in (list_names, show, solve, run, plan, doctor, completion):
+for _verb in (
+    list_names,
+    show,
+    solve,
+    run,
+    plan,
+    sweep,
+    status,
+    results,
+    table,
+    doctor,
+    completion,
+):
     cli.add_command(_verb)
 
 

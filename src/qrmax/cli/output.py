@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
+
+from qrmax.source import write_whole
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
@@ -28,6 +32,14 @@ def print_facts(facts: Mapping[str, Any]) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
         click.echo(f"{name.ljust(width)}  {value}")
+
+
+def write_or_print(data: bytes, path: Path | None) -> None:
+    """Write a result into a file, or to stdout."""
+    if path is None:
+        sys.stdout.buffer.write(data)
+    else:
+        write_whole(path, data)
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

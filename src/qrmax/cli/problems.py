@@ -17,17 +17,18 @@ def complete_map(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]
     """The built-in maps and the user's own files, for the shell."""
     from qrmax.worlds.grid import map_names
 
-    return _names_or_files(map_names(), incomplete)
+    return names_or_files(map_names(), incomplete)
 
 
 def complete_task(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]:
     """The built-in tasks and the user's own files, for the shell."""
     from qrmax.automata.files import task_names
 
-    return _names_or_files(task_names(), incomplete)
+    return names_or_files(task_names(), incomplete)
 
 
-def _names_or_files(names: list[str], incomplete: str) -> list[str | CompletionItem]:
+def names_or_files(names: list[str], incomplete: str) -> list[str | CompletionItem]:
+    """The names that begin so; files where there are none."""
     fitting: list[str | CompletionItem] = [name for name in names if name.startswith(incomplete)]
     return fitting or [CompletionItem(incomplete, type="file")]
 

@@ -1,4 +1,4 @@
-"""A line on stderr that says how far a run is; on a terminal it is rewritten in place."""
+"""A line on stderr that says how far work has come; on a terminal it is rewritten in place."""
 
 from __future__ import annotations
 
@@ -9,11 +9,46 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from qrmax.studies.sweep import Event as SweepEvent
+    from qrmax.studies.sweep import Sweep
     from qrmax.training.trainer import Event, Session
 
 EVERY = 0.1  # seconds between two looks at a terminal
 EVERY_PLAIN = 10.0  # between two lines elsewhere
 BAR = 24  # characters
+
+
+class Line:
+    """A line that is shown now and then."""
+
+    def __init__(self) -> None:
+        self.began = self.shown = time.monotonic()
+        self.on_terminal = sys.stderr.isatty()
+        self.width = 0
+
+    def is_due(self) -> bool:
+        """Whether it is time to show it again."""
+        return time.monotonic() - self.shown >= (EVERY if self.on_terminal else EVERY_PLAIN)
+
+    def show(self, text: str) -> None:
+        """Show it."""
+        self.shown = time.monotonic()
+        if self.on_terminal:
+            click.echo("\r" + text.ljust(self.width), nl=False, err=True)
+            self.width = len(text)
+        else:
+            click.echo(text, err=True)
+
+    def say(self, text: str) -> None:
+        """Say something that stays."""
+        self.clear()
+        click.echo(text, err=True)
+
+    def clear(self) -> None:
+        """Leave nothing behind on a terminal."""
+        if self.on_terminal and self.width:
+            click.echo("\r" + " " * self.width + "\r", nl=False, err=True)
+            self.width = 0
 
 
 class ProgressLine:
@@ -22,35 +57,22 @@ class ProgressLine:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.gap: float | None = None
-        self.began = self.shown = time.monotonic()
+        self.line = Line()
         self.first_step = session.progress.step
-        self.on_terminal = sys.stderr.isatty()
-        self.width = 0
 
     def see(self, event: Event) -> None:
         """Take note of an event, and show it if it is time."""
         point = getattr(event, "point", None)
         if point is not None:
             self.gap = point.gap
-        now = time.monotonic()
-        if now - self.shown >= (EVERY if self.on_terminal else EVERY_PLAIN):
-            self.shown = now
-            self._show(now)
+        if self.line.is_due():
+            self.line.show(self.text())
 
     def clear(self) -> None:
         """Leave nothing behind on a terminal."""
-        if self.on_terminal and self.width:
-            click.echo("\r" + " " * self.width + "\r", nl=False, err=True)
+        self.line.clear()
 
-    def _show(self, now: float) -> None:
-        text = self.text(now)
-        if self.on_terminal:
-            click.echo("\r" + text.ljust(self.width), nl=False, err=True)
-            self.width = len(text)
-        else:
-            click.echo(text, err=True)
-
-    def text(self, now: float) -> str:
+    def text(self) -> str:
         """The line: a bar, steps, known pairs, the gap, the time left at most."""
         step, most = self.session.progress.step, self.session.training.max_steps
         parts = [f"{step:,} of {most:,} steps"]
@@ -61,13 +83,78 @@ class ProgressLine:
             parts.append(f"gap {min(self.gap, 1.0):.1%}")
         taken = step - self.first_step
         if taken > 0:
-            left = (now - self.began) / taken * (most - step)
-            parts.append(f"at most {_duration(left)} left")
-        full = round(BAR * step / most)
-        return f"[{'#' * full}{'.' * (BAR - full)}] " + "  ".join(parts)
+            left = (time.monotonic() - self.line.began) / taken * (most - step)
+            parts.append(f"at most {duration(left)} left")
+        return f"{_bar(step / most)} " + "  ".join(parts)
 
 
-def _duration(seconds: float) -> str:
+class SweepLine:
+    """Shows the progress of a sweep; a line for each run that ends, if so wished."""
+
+    def __init__(self, sweep: Sweep, *, each_run: bool) -> None:
+        self.sweep = sweep
+        self.each_run = each_run
+        self.line = Line()
+        self.steps = 0  # taken by this sweep
+        self.trained: dict[str, int] = {}  # steps of the runs under way
+
+    def see(self, event: SweepEvent) -> None:
+        """Take note of an event, and show it if it is time."""
+        from qrmax.studies.sweep import Advanced, Begun, Failed, Finished, Noted
+
+        match event:
+            case Begun(done=done) if done:
+                self.line.say(f"{done} of {len(self.sweep.study)} runs are complete already")
+            case Noted(message=message):
+                self.line.say(f"warning: {message}")
+            case Advanced(run=run, trained=trained):
+                self._count(run.id, trained)
+            case Failed(run=run, error=error):
+                self.line.say(f"failed: {run} ({run.id}): {error.strip().splitlines()[-1]}")
+            case Finished(run=run, outcome=outcome, seconds=seconds):
+                self._count(run.id, outcome["trained"])
+                self.trained.pop(run.id)
+                if self.each_run:
+                    met = outcome["reason"] if outcome["reached"] else "at the budget"
+                    self.line.say(f"{run}: {outcome['steps']:,} steps, {met}, {seconds:.2f} s")
+        if self.line.is_due():
+            self.line.show(self.text())
+
+    def clear(self) -> None:
+        """Leave nothing behind on a terminal."""
+        self.line.clear()
+
+    def text(self) -> str:
+        """The line: a bar, runs, failures, steps per second, the time left."""
+        sweep = self.sweep
+        total, ended = len(sweep.study), sweep.done + sweep.failed
+        parts = [f"{ended:,} of {total:,} runs"]
+        if sweep.failed:
+            parts.append(f"{sweep.failed:,} failed")
+        elapsed = time.monotonic() - self.line.began
+        parts.append(f"{self.steps / elapsed:,.0f} steps/s")
+        left = sweep.pace.seconds_left(sweep.backend.workers)
+        if left is not None:
+            parts.append(f"{duration(left)} left")
+        return f"{_bar(ended / total)} " + "  ".join(parts)
+
+    def _count(self, run_id: str, trained: int) -> None:
+        # what an earlier sweep has trained is not known of a run's first stretch, and is counted in
+        self.steps += trained - self.trained.get(run_id, 0)
+        self.trained[run_id] = trained
+
+
+def duration(seconds: float) -> str:
+    """A time as people read it.
+
+    >>> duration(75), duration(3700)
+    ('1:15', '1:01:40')
+    """
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _bar(share: float) -> str:
+    full = round(BAR * share)
+    return f"[{'#' * full}{'.' * (BAR - full)}]"

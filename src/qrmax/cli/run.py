@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from qrmax.agents.registry import check_agent
+from qrmax.cli.interrupt import interruptible
 from qrmax.cli.moves import show_moves
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
 from qrmax.cli.problems import agent_option, make_problem, problem_options
@@ -202,7 +200,7 @@ def _resumed(path: Path, options: dict[str, Any]) -> Session:
 def _train(session: Session, quiet: bool) -> bool:
     """Train to the end, or until Ctrl-C; returns whether it came to the end."""
     line = None if quiet else ProgressLine(session)
-    with _interruptible() as interrupted:
+    with interruptible() as interrupted:
         for event in session.events():
             if line is not None:
                 line.see(event)
@@ -211,26 +209,6 @@ def _train(session: Session, quiet: bool) -> bool:
     if line is not None:
         line.clear()
     return not interrupted
-
-
-@contextmanager
-def _interruptible() -> Iterator[list[int]]:
-    """A list that is not empty any more once Ctrl-C was pressed: a step is never cut in half.
-
-    Pressed again, it ends at once.
-    """
-    pressed: list[int] = []
-
-    def press(number: int, _: object) -> None:
-        if pressed:
-            raise KeyboardInterrupt
-        pressed.append(number)
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:

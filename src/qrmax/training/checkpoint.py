@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,12 @@ Arrays = dict[str, NDArray[Any]]
 
 def save(session: Session, path: str | os.PathLike[str]) -> None:
     """Write a session into a file, whole or not at all."""
-    from safetensors.numpy import save as to_bytes
+    write_whole(path, to_bytes(session))
+
+
+def to_bytes(session: Session) -> bytes:
+    """What `save` writes."""
+    from safetensors.numpy import save as serialize
 
     arrays = {f"agent.{name}": array for name, array in session.agent.snapshot().items()}
     described = _describe(session)
@@ -59,7 +65,7 @@ def save(session: Session, path: str | os.PathLike[str]) -> None:
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(described, default=_plain)
     header = {"qrmax": text, "sha256": _checksum(text, arrays)}
-    write_whole(path, to_bytes(arrays, metadata=header))
+    return serialize(arrays, metadata=header)
 
 
 def load(path: str | os.PathLike[str], env: Any = None) -> Run:
@@ -72,7 +78,12 @@ def load(path: str | os.PathLike[str], env: Any = None) -> Run:
 
 def load_session(path: str | os.PathLike[str], env: Any = None) -> Session:
     """The session in a file, to be gone on with."""
-    described, arrays = _read(path)
+    return from_bytes(_read(path), str(path), env)
+
+
+def from_bytes(data: bytes, path: str, env: Any = None) -> Session:
+    """The session that `to_bytes` made bytes of; errors name the `path` they are from."""
+    described, arrays = _take_apart(data, path)
     try:
         return _restore(described, arrays, env)
     except CheckpointError as error:
@@ -236,18 +247,26 @@ def _needed(env: Any, task: Mapping[str, Any]) -> Any:
     return env
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """What a file holds, as far as it is one of ours and whole."""
-    from safetensors import SafetensorError, safe_open
-
+def _read(path: str | os.PathLike[str]) -> bytes:
     if not os.path.isfile(path):  # noqa: PTH113 (it does not mind a name that is too long)
         what = "is a folder" if os.path.isdir(path) else "there is no such file"  # noqa: PTH112
         raise CheckpointError(f"{path}: {what}; needed: a file that run.save(...) wrote")
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
-    except (SafetensorError, OSError, ValueError, TypeError, KeyError) as error:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _take_apart(data: bytes, path: str) -> tuple[dict[str, Any], Arrays]:
+    """What a file holds, as far as it is one of ours and whole."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as deserialize
+
+    try:
+        arrays = deserialize(data)
+        length = int.from_bytes(data[:8], "little")  # how safetensors begins: its header's length
+        header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+    except (SafetensorError, ValueError, TypeError, LookupError) as error:
         raise CheckpointError(
             f"{path}: is damaged, or no file that run.save(...) wrote ({error})"
         ) from error
@@ -260,7 +279,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     return described, arrays
 
 
-def _parse(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
+def _parse(path: str, text: str) -> dict[str, Any]:
     try:
         described = json.loads(text)
     except (ValueError, RecursionError) as error:

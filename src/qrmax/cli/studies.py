@@ -1,0 +1,74 @@
+"""The arguments and options that say which study is meant, and where its results are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from qrmax.studies.study import Study
+
+
+def _complete_study(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]:
+    """The built-in studies and the user's own files, for the shell."""
+    from qrmax.cli.problems import names_or_files
+    from qrmax.studies.expand import study_names
+
+    return names_or_files(study_names(), incomplete)
+
+
+def _read_only(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, list[str]]:
+    """KEY=PATTERN, as often as wanted."""
+    only: dict[str, list[str]] = {}
+    for text in texts:
+        key, equals, pattern = text.partition("=")
+        if not equals or not key or not pattern:
+            raise click.BadParameter(f"{text!r} is not of the form KEY=PATTERN, as in agent=qrmax.")
+        only.setdefault(key, []).append(pattern)
+    return only
+
+
+study_argument = click.argument("study", shell_complete=_complete_study)
+protocol_option = click.option(
+    "--protocol", help="as-described, as-published, or one of the study's own."
+)
+only_option = click.option(
+    "--only",
+    multiple=True,
+    callback=_read_only,
+    metavar="KEY=PATTERN",
+    help="Only runs whose problem, agent or seed fits; may be given several times.",
+)
+folder_option = click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The results folder.  [default: results/STUDY-PROTOCOL]",
+)
+workers_option = click.option(
+    "--workers", type=int, help="How many run at the same time.  [default: one for each core]"
+)
+folder_argument = click.argument(
+    "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False)
+)
+
+
+def find_results(name: str, protocol: str | None) -> tuple[Study, Path]:
+    """The study and the folder of its results that are meant by a folder's or a study's name."""
+    from qrmax.errors import StoreError
+    from qrmax.studies.expand import load_study
+    from qrmax.studies.store import Store
+    from qrmax.studies.sweep import default_folder
+
+    if Path(name).is_dir():
+        return Store(name).study(), Path(name)
+    study = load_study(name, protocol)
+    folder = default_folder(study)
+    if not folder.is_dir():
+        command = f"qrmax sweep {name}" + (f" --protocol {protocol}" if protocol else "")
+        raise StoreError(f"{folder}: there are no results of {name} yet; get them with: {command}")
+    return study, folder

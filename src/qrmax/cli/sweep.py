@@ -1,0 +1,116 @@
+"""`qrmax sweep`: all runs of a study."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qrmax.cli.interrupt import interruptible
+from qrmax.cli.output import as_json, examples, print_json
+from qrmax.cli.progress import SweepLine
+from qrmax.cli.studies import (
+    folder_option,
+    only_option,
+    protocol_option,
+    study_argument,
+    workers_option,
+)
+
+if TYPE_CHECKING:
+    from qrmax.studies.study import Study
+    from qrmax.studies.sweep import Sweep
+
+FAILED = 1
+INTERRUPTED = 130
+
+
+@click.command(
+    epilog=examples(
+        "qrmax sweep smoke",
+        "qrmax sweep paper/table4 --protocol as-published --workers 2   (Ctrl-C is safe)",
+        "qrmax sweep paper/table4 --only agent=qrmax --only 'problem=office/map1/*'",
+        "qrmax sweep my.toml -o results/mine --verbose",
+        "qrmax sweep my.toml --backend ray --address auto",
+    )
+)
+@study_argument
+@protocol_option
+@workers_option
+@click.option(
+    "--backend",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Processes of this machine, or Ray.",
+)
+@click.option("--address", help="Of a Ray cluster: auto, or ray://HOST:10001.")
+@only_option
+@folder_option
+@click.option("--fresh", is_flag=True, help="Run again what is complete already.")
+@click.option("--verbose", is_flag=True, help="A line for each run that ends.")
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@as_json
+def sweep(
+    study: str,
+    protocol: str | None,
+    folder: Path | None,
+    verbose: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Run all of STUDY: a built-in one such as paper/table4, or your own TOML file.
+
+    The same command goes on where it was: complete runs are skipped, unfinished ones resumed.
+    Ctrl-C has the runs under way checkpointed and ends; pressed again, it ends at once. The results
+    are the same whatever the backend and the number of workers.
+    """
+    from qrmax.studies.expand import load_study  # all this takes a second to import
+    from qrmax.studies.sweep import open_sweep
+
+    whole = load_study(study, protocol)
+    with open_sweep(whole, folder=folder, **options) as running:
+        _compile(whole)
+        finished = _follow(running, None if quiet else SweepLine(running, each_run=verbose))
+    summary = running.summary()
+    if as_json:
+        print_json({**summary._asdict(), "folder": str(summary.folder)})
+    else:
+        failed = f", {summary.failed:,} failed" if summary.failed else ""
+        left = f", {summary.left:,} left" if summary.left else ""
+        click.echo(f"{summary.folder}: {summary.done:,} runs done{failed}{left}")
+    if not finished:
+        click.echo("interrupted; the same command goes on", err=True)
+        sys.exit(INTERRUPTED)
+    if summary.failed:
+        sys.exit(FAILED)
+
+
+def _compile(study: Study) -> None:
+    """Compile once, so that the workers need not all do it."""
+    from qrmax.training.warm_up import needs_compiling, warm_up
+
+    agents = {(cell.agent, bool(cell.settings.get("published"))) for cell in study.cells}
+    waiting = [(agent, published) for agent, published in agents if needs_compiling(agent)]
+    if waiting:
+        click.echo("compiling (once, less than a minute) ...", err=True)
+    for agent, published in sorted(waiting):
+        warm_up(agent, published=published)
+
+
+def _follow(sweep: Sweep, line: SweepLine | None) -> bool:
+    """Sweep to the end, or until Ctrl-C; returns whether it came to the end."""
+    with interruptible() as interrupted:
+        for event in sweep.events():
+            if line is not None:
+                line.see(event)
+            if interrupted and not sweep.stopping:
+                if line is not None:
+                    line.line.say("stopping: the runs under way are checkpointed (Ctrl-C: at once)")
+                sweep.stop()
+    if line is not None:
+        line.clear()
+    return not interrupted

@@ -1,0 +1,135 @@
+"""How long a study will take, and how much memory.
+
+A run takes as long as the others of its kind (agent and problem) that are done. Where none is, it
+takes at most as long as its budget does: the rate is measured on this machine, briefly.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+import warnings
+from collections import Counter, defaultdict
+from typing import NamedTuple
+
+from qrmax.errors import QRMaxWarning
+from qrmax.studies.store import Store
+from qrmax.studies.study import Cell, RunSpec, Study
+from qrmax.training.run import make_session
+from qrmax.training.stopping import as_rule
+
+PROBE = 0.25  # seconds
+
+Kind = tuple[str, str]  # labels of a problem and an agent
+
+
+class Pace:
+    """How long runs of each kind take, as far as it has been seen."""
+
+    def __init__(self) -> None:
+        self.left: Counter[Kind] = Counter()
+        self._seen: dict[Kind, tuple[int, float]] = defaultdict(lambda: (0, 0.0))
+
+    def expect(self, run: RunSpec) -> None:
+        """There is one more to come."""
+        self.left[kind_of(run)] += 1
+
+    def note(self, run: RunSpec, seconds: float) -> None:
+        """One has taken so long."""
+        count, total = self._seen[kind_of(run)]
+        self._seen[kind_of(run)] = count + 1, total + seconds
+
+    def mean(self, kind: Kind) -> float | None:
+        """How long one of this kind takes; of any kind, where none of this one has been seen."""
+        seen = [self._seen[kind]] if kind in self._seen else [*self._seen.values()]
+        count, total = (sum(part) for part in zip(*seen, strict=True)) if seen else (0, 0.0)
+        return total / count if count else None
+
+    def knows(self, kind: Kind) -> bool:
+        """Whether one of this kind has been seen."""
+        return kind in self._seen
+
+    def seconds_left(self, workers: int) -> float | None:
+        """How long all that is left will take; None where nothing has been seen yet."""
+        if not self._seen:
+            return None
+        return sum((self.mean(kind) or 0.0) * n for kind, n in self.left.items()) / workers
+
+
+def kind_of(run: RunSpec) -> Kind:
+    """What runs that differ only in their seed have in common."""
+    return run.cell.problem.label, run.cell.label
+
+
+class Estimate(NamedTuple):
+    """What the rest of a study will take."""
+
+    seconds: float
+    at_most: bool  # it is an upper bound: of some kinds of runs none is done yet
+    worker_bytes: int  # memory of one worker process
+    table_bytes: int  # of which the largest agent's tables
+    largest: Cell  # the one that has them
+
+
+def estimate(study: Study, store: Store, workers: int) -> Estimate:
+    """What the rest of a study will take on this machine."""
+    pace = Pace()
+    for run in study.runs():
+        record = store.record(run.id)
+        if record.state == "done":
+            pace.note(run, record.data["timing"]["total"])
+        else:
+            pace.expect(run)
+    rates: dict[str, float] = {}  # by agent's label, on the largest problem
+    seconds, at_most = 0.0, False
+    largest_first = sorted(study.cells, key=_table_bytes, reverse=True)
+    for cell in largest_first:
+        kind = cell.problem.label, cell.label
+        if not pace.left[kind]:
+            continue
+        if pace.knows(kind):
+            seconds += pace.left[kind] * (pace.mean(kind) or 0.0)
+            continue
+        at_most = True
+        if cell.label not in rates:
+            rates[cell.label] = _steps_per_second(study, cell)
+        seconds += pace.left[kind] * study.max_steps / rates[cell.label]
+    return Estimate(
+        seconds / workers,
+        at_most,
+        worker_bytes=_peak_bytes(),
+        table_bytes=_table_bytes(largest_first[0]),
+        largest=largest_first[0],
+    )
+
+
+def _steps_per_second(study: Study, cell: Cell) -> float:
+    """How fast a run begins, its evaluations included."""
+    training = dict(study.training)
+    plain = {key: training.pop(key) for key in ("max_steps", "evaluate_every")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QRMaxWarning)
+        session = make_session(
+            cell.agent, cell.problem.make(), stop=as_rule(**training), **plain, **cell.settings
+        )
+    events = session.events()
+    next(events)  # may compile
+    first, began = session.progress.step, time.perf_counter()
+    for _ in events:
+        if time.perf_counter() - began > PROBE:
+            break
+    return max(session.progress.step - first, 1) / (time.perf_counter() - began)
+
+
+def _table_bytes(cell: Cell) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QRMaxWarning)
+        session = make_session(cell.agent, cell.problem.make(), **cell.settings)
+    return sum(array.nbytes for array in session.agent.snapshot().values())
+
+
+def _peak_bytes() -> int:
+    """The most memory that this process, which has done what a worker does, has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

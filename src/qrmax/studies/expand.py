@@ -1,0 +1,266 @@
+"""From a study file, and a protocol, to a `Study` with nothing left open.
+
+    title = "QR-Max against R-Max"
+    problems = ["office/map1/exp[1-5]", { map = "my.txt", task = "my.toml", slip = 0.1 }]
+    agents = ["qrmax", "rmax", { agent = "rmax", label = "rmax, few samples", t_env = 10 }]
+    seeds = 30                        # 0 to 29; or a list
+    protocol = "as-described"         # a built-in one, or one of [protocols] below
+    max_steps = 2_000_000
+    evaluate_every = 1000
+    stop = { rule = "exact", within = 0.05 }
+
+    [world]                           # options of every problem
+    slip = 0.2
+
+    [settings.qrmax]                  # of an agent, wherever it appears
+    t_task = 2
+
+    [protocols.quick]                 # counts before all above, where it is chosen
+    max_steps = 10_000
+
+A protocol can say anything that a study can but for its title, problems, seeds and reference. What
+counts least comes first: the built-in protocol of the chosen name, the study, the study's own
+protocol of that name; options and settings of a single entry count most. An entry of `problems`
+may have settings of agents, too: `settings = { rmax = { v_max = 1000.0 } }`. Files are looked for
+beside the study. `reference` names a CSV file with numbers to show beside ours: a column
+`problem`, and one for each agent.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import tomllib
+from dataclasses import asdict, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from qrmax.automata import files as tasks
+from qrmax.errors import ParameterError, QRMaxError, StudyError, UnknownNameError
+from qrmax.model.problem import Problem
+from qrmax.source import Source, builtin_names
+from qrmax.studies.config import AgentEntry, Layer, ProblemEntry, StudyFile, shape_mistakes
+from qrmax.studies.mistakes import Mistake, refuse, value_mistakes
+from qrmax.studies.study import Cell, ProblemSpec, Study
+from qrmax.training.run import MAX_STEPS, make_session
+from qrmax.training.stopping import as_rule, rule_as_data
+from qrmax.worlds import grid as maps
+from qrmax.worlds.catalog import problem_names
+from qrmax.worlds.office import OfficeOptions
+
+STUDIES = Path(__file__).parent / "built_in"
+PROTOCOLS = Path(__file__).parent / "protocols"
+SUFFIX = ".toml"
+EVALUATE_EVERY = 1000
+
+
+def study_names() -> list[str]:
+    """The names of the built-in studies."""
+    return builtin_names(STUDIES, SUFFIX)
+
+
+def protocol_names() -> list[str]:
+    """The names of the built-in protocols."""
+    return builtin_names(PROTOCOLS, SUFFIX)
+
+
+def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> Study:
+    """Read a study: a built-in one by its name, or your own TOML file by its path.
+
+    `protocol` replaces the one that the study names.
+
+    >>> load_study("smoke")
+    Study('smoke', as-described: 2 problems, 6 agents, 2 seeds, 24 runs)
+    """
+    source = Source.find(study, "study", STUDIES, SUFFIX)
+    name = str(study) if str(study) in study_names() else Path(source.name).stem
+    return parse_study(source, name, protocol)
+
+
+def parse_study(source: Source, name: str, protocol: str | None = None) -> Study:
+    """Read a study from TOML text; the source's name says where its files lie."""
+    raw = _parse_toml(source)
+    mistakes = [*shape_mistakes(raw), *value_mistakes(raw, protocol_names(), protocol)]
+    refuse(source.name, mistakes)
+    file = StudyFile.model_validate(raw)
+    return _Expansion(source, file, protocol or file.protocol).study(name)
+
+
+def _parse_toml(source: Source) -> dict[str, Any]:
+    try:
+        return tomllib.loads(source.text)
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of 5000 digits
+        raise StudyError(f"{source.name}: not valid TOML: {error}") from error
+
+
+class _Made(NamedTuple):
+    """A problem of a study."""
+
+    spec: ProblemSpec
+    problem: Problem
+    entry: ProblemEntry  # what the file says of it
+
+
+class _Expansion:
+    """A file and a protocol on their way to a study."""
+
+    def __init__(self, source: Source, file: StudyFile, protocol: str | None) -> None:
+        self.source, self.file, self.protocol = source, file, protocol
+        self.layers: list[Layer] = [file]  # what counts most comes last
+        if protocol in protocol_names():
+            built_in = Source.read(PROTOCOLS / f"{protocol}{SUFFIX}")
+            self.layers.insert(0, Layer.model_validate(_parse_toml(built_in)))
+        if protocol in file.protocols:
+            self.layers.append(file.protocols[protocol])
+        self.agents: list[AgentEntry] = self._said("agents", [])
+        self.max_steps: int = self._said("max_steps", MAX_STEPS)
+        self.evaluate_every: int = self._said("evaluate_every", EVALUATE_EVERY)
+        stop = self._said("stop", None)
+        self.stop = as_rule("exact") if stop is None else as_rule(stop.rule, **stop.model_extra)
+        self.mistakes: list[Mistake] = []
+
+    def study(self, name: str) -> Study:
+        """The study, or an error that lists what does not fit together."""
+        self._check_agents()
+        self._check_stop()
+        problems = self._problems()
+        refuse(self.source.name, self.mistakes)
+        cells = [
+            cell
+            for problem in problems
+            for number in range(len(self.agents))
+            if (cell := self._cell(problem, number)) is not None
+        ]
+        refuse(self.source.name, self.mistakes)
+        return Study(
+            name=name,
+            protocol=self.protocol,
+            title=self.file.title,
+            about=self._said("about", ""),
+            cells=tuple(cells),
+            seeds=tuple(self.file.seeds),
+            training={
+                "max_steps": self.max_steps,
+                "evaluate_every": self.evaluate_every,
+                **rule_as_data(self.stop),
+            },
+            reference=_read_reference(self.source, self.file.reference),
+        )
+
+    def _said(self, key: str, default: Any) -> Any:
+        """What the last layer that speaks of it says."""
+        said = [getattr(layer, key) for layer in self.layers]
+        return next((value for value in reversed(said) if value is not None), default)
+
+    def _check_agents(self) -> None:
+        if not self.agents:
+            self.mistakes.append(Mistake("agents", "is missing; needed: at least one agent"))
+        labels = [entry.label or entry.agent for entry in self.agents]
+        for number, label in enumerate(labels):
+            if label in labels[:number]:
+                message = f"there are two agents {label!r}; give one of them a label of its own"
+                self.mistakes.append(Mistake(f"agents[{number}]", message))
+
+    def _check_stop(self) -> None:
+        checks = self.max_steps // self.evaluate_every
+        if self.stop.name != "budget" and checks < self.stop.in_a_row:
+            message = (
+                f"contradicts max_steps and evaluate_every: the rule {self.stop.name!r} needs "
+                f"{self.stop.in_a_row} checks in a row, but {self.max_steps} steps with a check "
+                f"every {self.evaluate_every} have {checks}"
+            )
+            self.mistakes.append(Mistake("stop", message))
+
+    def _problems(self) -> list[_Made]:
+        problems: dict[str, _Made] = {}
+        for number, entry in enumerate(self.file.problems):
+            try:
+                for name in _names(entry):
+                    spec = self._problem_spec(entry, name)
+                    problem = spec.make()
+                    label = entry.label or name or problem.name
+                    if label in problems:
+                        raise ParameterError(
+                            f"there are two problems {label!r}; leave one out, or give it a label"
+                        )
+                    problems[label] = _Made(replace(spec, label=label), problem, entry)
+            except QRMaxError as error:
+                self.mistakes.append(Mistake(f"problems[{number}]", str(error)))
+        return [*problems.values()]
+
+    def _problem_spec(self, entry: ProblemEntry, name: str | None) -> ProblemSpec:
+        options: dict[str, Any] = {}
+        for layer in self.layers:
+            options |= layer.world
+        options |= entry.model_extra or {}
+        grid, task = entry.map, entry.task
+        if name is None and grid in maps.map_names() and task in tasks.task_names():
+            name, grid, task = f"office/{grid}/{task}", None, None
+        return ProblemSpec(
+            label="",
+            name=name,
+            map=self._find(grid, "map", maps.MAPS, maps.SUFFIX),
+            task=self._find(task, "task", tasks.TASKS, tasks.SUFFIX),
+            options=asdict(OfficeOptions.of(options)),
+        )
+
+    def _find(self, spec: str | None, kind: str, folder: Path, suffix: str) -> Source | None:
+        """A built-in file, or one beside the study, known by its last name: folders differ."""
+        if spec is None:
+            return None
+        beside = Path(self.source.name).parent / spec
+        known = spec in builtin_names(folder, suffix)
+        found = Source.find(spec if known else beside, kind, folder, suffix)
+        return Source(Path(found.name).name, found.text)
+
+    def _cell(self, made: _Made, number: int) -> Cell | None:
+        """The agent on the problem, tried out."""
+        entry = self.agents[number]
+        settings: dict[str, Any] = {}
+        if (gamma := self._said("gamma", None)) is not None:
+            settings["gamma"] = gamma
+        for given in (*(layer.settings for layer in self.layers), made.entry.settings):
+            settings |= given.get(entry.agent, {})
+        settings |= entry.model_extra or {}
+        try:
+            session = make_session(entry.agent, made.problem, stop=self.stop, **settings)
+        except QRMaxError as error:
+            self.mistakes.append(Mistake(f"agents[{number}]", f"on {made.spec.label}: {error}"))
+            return None
+        return Cell(
+            problem=made.spec,
+            label=entry.label or entry.agent,
+            agent=entry.agent,
+            settings=asdict(session.agent.config),
+        )
+
+
+def _names(entry: ProblemEntry) -> list[str | None]:
+    """The names that an entry stands for: several where it is a pattern."""
+    name = entry.name
+    if name is None and (entry.map is None or entry.task is None):
+        raise ParameterError("needed: a name such as 'office/map1/exp5', or a map and a task")
+    if name is None or not {*name} & {*"*?["}:
+        return [name]
+    fitting = [known for known in problem_names() if fnmatchcase(known, name)]
+    if not fitting:
+        raise UnknownNameError("problem", name, problem_names())
+    return [*fitting]
+
+
+def _read_reference(study: Source, name: str | None) -> dict[str, dict[str, float]]:
+    if name is None:
+        return {}
+    path = Path(study.name).parent / name
+    rows = csv.DictReader(Source.read(path).text.splitlines())
+    found: dict[str, dict[str, float]] = {}
+    try:
+        for row in rows:
+            problem = row.pop("problem")
+            found[problem] = {key: float(value) for key, value in row.items() if value}
+    except (KeyError, TypeError, ValueError) as error:
+        raise StudyError(
+            f"{path}, line {rows.line_num}: needed: a column 'problem', and numbers ({error!r})"
+        ) from error
+    return found

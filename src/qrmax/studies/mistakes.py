@@ -1,0 +1,126 @@
+"""What is wrong with the values of a study file: each mistake, and where it is.
+
+The library's own checks are asked about one value at a time, so that no mistake hides another. This
+works on a file as it was read, whatever its shape: what has the wrong shape is passed over here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from qrmax.agents.registry import check_agent, make_config
+from qrmax.errors import QRMaxError, StudyError, UnknownNameError, check_count
+from qrmax.training.stopping import as_rule
+from qrmax.worlds.office import OfficeOptions
+
+
+class Mistake(NamedTuple):
+    """What is wrong, and where."""
+
+    path: str  # such as agents[1].t_env
+    message: str
+
+
+def refuse(name: str, mistakes: Iterable[Mistake]) -> None:
+    """Raise an error that lists the mistakes, where there are any."""
+    lines = dict.fromkeys(f"{name}, {path}: {message}" for path, message in mistakes)
+    if lines:
+        raise StudyError("\n".join(lines))
+
+
+def tried(path: str, check: Callable[..., object], *arguments: Any) -> Iterator[Mistake]:
+    """The mistake that a check finds, if it does."""
+    try:
+        check(*arguments)
+    except QRMaxError as error:
+        yield Mistake(path, str(error))
+
+
+def value_mistakes(
+    raw: dict[str, Any], protocols: Sequence[str], chosen: str | None
+) -> Iterator[Mistake]:
+    """What is wrong with the values of a study, those of its protocols included.
+
+    `protocols` are those that are built in; `chosen` is the one asked for, where not by the file.
+    """
+    yield from _layer_mistakes(raw, "")
+    own = _table(raw.get("protocols"))
+    for name, layer in own.items():
+        yield from _layer_mistakes(_table(layer), f"protocols.{name}.")
+    wanted = raw.get("protocol") if chosen is None else chosen
+    known = [*protocols, *own]
+    if isinstance(wanted, str) and wanted not in known:
+        yield Mistake("protocol", str(UnknownNameError("protocol", wanted, known)))
+    if raw.get("problems") == []:
+        yield Mistake("problems", "is empty; needed: at least one problem")
+    for number, given in enumerate(_list(raw.get("problems"))):
+        entry, path = _entry(given, "name"), f"problems[{number}]"
+        options = _without(entry, "name", "map", "task", "label", "settings")
+        yield from _option_mistakes(options, path)
+        yield from _settings_mistakes(entry, f"{path}.")
+
+
+def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
+    """What is wrong with what a study or a protocol says."""
+    if layer.get("agents") == []:
+        yield Mistake(f"{prefix}agents", "is empty; needed: at least one agent")
+    for number, given in enumerate(_list(layer.get("agents"))):
+        yield from _agent_mistakes(_entry(given, "agent"), f"{prefix}agents[{number}]")
+    yield from _settings_mistakes(layer, prefix)
+    yield from _option_mistakes(_table(layer.get("world")), f"{prefix}world")
+    yield from _rule_mistakes(_entry(layer.get("stop"), "rule"), f"{prefix}stop")
+    for key in ("max_steps", "evaluate_every"):
+        if type(value := layer.get(key)) is int:
+            yield from tried(f"{prefix}{key}", check_count, key, value)
+    if isinstance(value := layer.get("gamma"), float):
+        yield from tried(f"{prefix}gamma", make_config, "q-learning", {"gamma": value})
+
+
+def _settings_mistakes(owner: dict[str, Any], prefix: str) -> Iterator[Mistake]:
+    for agent, settings in _table(owner.get("settings")).items():
+        entry = {**_table(settings), "agent": agent}
+        yield from _agent_mistakes(entry, f"{prefix}settings.{agent}")
+
+
+def _agent_mistakes(entry: dict[str, Any], path: str) -> Iterator[Mistake]:
+    agent = entry.get("agent")
+    if isinstance(agent, str):
+        settings = _without(entry, "agent", "label")
+        unknown = [*tried(path, check_agent, agent)]
+        yield from unknown or _each(settings, path, lambda one: make_config(agent, one))
+
+
+def _rule_mistakes(entry: dict[str, Any], path: str) -> Iterator[Mistake]:
+    rule = entry.get("rule")
+    if isinstance(rule, str):
+        unknown = [*tried(path, as_rule, rule)]
+        settings = _without(entry, "rule")
+        yield from unknown or _each(settings, path, lambda one: as_rule(rule, **one))
+
+
+def _option_mistakes(options: dict[str, Any], path: str) -> Iterator[Mistake]:
+    return _each(options, path, OfficeOptions.of)
+
+
+def _each(
+    values: dict[str, Any], path: str, check: Callable[[dict[str, Any]], object]
+) -> Iterator[Mistake]:
+    for key, value in values.items():
+        yield from tried(f"{path}.{key}", check, {key: value})
+
+
+def _entry(given: Any, key: str) -> dict[str, Any]:
+    return {key: given} if isinstance(given, str) else _table(given)
+
+
+def _without(table: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}
+
+
+def _list(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else []
+
+
+def _table(given: Any) -> dict[str, Any]:
+    return given if isinstance(given, dict) else {}

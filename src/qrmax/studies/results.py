@@ -1,0 +1,160 @@
+"""What a results folder holds: `qrmax.results`, a row for each run, and how far the study is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from qrmax.errors import warn
+from qrmax.studies.store import Owner, Record, Store
+from qrmax.studies.study import RunSpec, Study
+
+if TYPE_CHECKING:
+    import polars
+
+_OUTCOME = {  # and the type of the column
+    "reached": "Boolean",
+    "steps": "Int64",
+    "trained": "Int64",
+    "reason": "String",
+    "gap": "Float64",
+    "start_value": "Float64",
+    "success": "Float64",
+    "mean_length": "Float64",
+    "nominal_length": "Int64",
+    "known": "Int64",
+}
+_COLUMNS = {
+    "problem": "String",
+    "agent": "String",
+    "label": "String",
+    "seed": "Int64",
+    "status": "String",
+    **_OUTCOME,
+    "max_steps": "Int64",
+    "evaluate_every": "Int64",
+    "stop": "String",
+    "settings": "String",
+    "options": "String",
+    "learning_seconds": "Float64",
+    "total_seconds": "Float64",
+    "version": "String",
+    "commit": "String",
+    "error": "String",
+    "in_study": "Boolean",
+    "id": "String",
+}
+
+
+def results(path: str | os.PathLike[str]) -> polars.DataFrame:
+    """The runs in a results folder, one row for each; damaged ones are warned of.
+
+    `reached` says whether the stopping rule was met at `steps`; where it was not, the run took all
+    its `max_steps`, and how many it would have needed is not known. `settings` and `options` are
+    JSON. `in_study` is false for runs of an earlier version of the study. The order is that of the
+    study.
+    """
+    import polars
+
+    store = Store(path)
+    runs = {run.id: run for run in store.study().runs()}
+    order = {run_id: number for number, run_id in enumerate(runs)}
+    rows = []
+    for record in store.records():
+        if record.state == "damaged":
+            warn(f"{store.runs / record.id}: {record.reason}; the next sweep runs it again")
+        elif record.data:
+            rows.append(_row(record, runs.get(record.id)))
+    rows.sort(key=lambda row: (order.get(row["id"], len(order)), row["id"]))
+    schema = {name: getattr(polars, kind) for name, kind in _COLUMNS.items()}
+    return polars.DataFrame(rows, schema=schema, orient="row")
+
+
+def _row(record: Record, run: RunSpec | None) -> dict[str, Any]:
+    data: Mapping[str, Any] = record.data
+    config, made_by = data["config"], data["made_by"]
+    training = dict(config["training"])
+    outcome = data.get("outcome", {})
+    return {
+        # a label may have been changed since
+        "problem": data["problem"] if run is None else run.cell.problem.label,
+        "agent": config["agent"],
+        "label": data["label"] if run is None else run.cell.label,
+        "seed": training.pop("seed"),
+        "status": data["status"],
+        **{name: outcome.get(name) for name in _OUTCOME},
+        "max_steps": training.pop("max_steps"),
+        "evaluate_every": training.pop("evaluate_every"),
+        "stop": json.dumps(training),
+        "settings": json.dumps(config["settings"]),
+        "options": json.dumps(config["problem"]["options"]),
+        "learning_seconds": data["timing"].get("learning"),
+        "total_seconds": data["timing"].get("total"),
+        "version": made_by["qrmax"],
+        "commit": made_by["commit"],
+        "error": data.get("error"),
+        "in_study": run is not None,
+        "id": record.id,
+    }
+
+
+class CellStatus(NamedTuple):
+    """How far an agent is on a problem."""
+
+    problem: str
+    label: str
+    done: int
+    failed: int
+    left: int
+    begun: int  # of those that are left
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How far a study is."""
+
+    study: Study
+    cells: tuple[CellStatus, ...]
+    damaged: tuple[Record, ...]  # counted as left
+    others: int  # runs in the folder that are not of this study
+    owner: Owner | str | None  # who is sweeping it
+
+    @property
+    def done(self) -> int:
+        """How many runs are complete."""
+        return sum(cell.done for cell in self.cells)
+
+    @property
+    def failed(self) -> int:
+        """How many have failed."""
+        return sum(cell.failed for cell in self.cells)
+
+    @property
+    def left(self) -> int:
+        """How many are still to be run."""
+        return sum(cell.left for cell in self.cells)
+
+
+def status(path: str | os.PathLike[str], study: Study | None = None) -> Status:
+    """How far the study in a results folder is, or how far another one would be there."""
+    store = Store(path)
+    study = store.study() if study is None else study
+    records = {record.id: record for record in store.records()}
+    states: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    damaged = []
+    for run in study.runs():
+        record = records.pop(run.id, Record(run.id, "absent", {}))
+        states[run.cell.problem.label, run.cell.label][record.state] += 1
+        if record.state == "damaged":
+            damaged.append(record)
+    cells = (_cell_status(*names, counts) for names, counts in states.items())
+    return Status(study, tuple(cells), tuple(damaged), len(records), store.owner())
+
+
+def _cell_status(problem: str, label: str, counts: Counter[str]) -> CellStatus:
+    left = counts.total() - counts["done"] - counts["failed"]
+    return CellStatus(problem, label, counts["done"], counts["failed"], left, counts["unfinished"])

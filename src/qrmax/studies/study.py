@@ -1,0 +1,229 @@
+"""A study with nothing left open: what is run on what, with which settings, and with which seeds.
+
+A `Cell` is one agent, with all its settings, on one problem, with all its options: a cell of the
+study's table. A study runs each cell with each seed. A run is known by its `id`, which is the hash
+of everything that its result depends on, and of nothing else: neither labels nor the other runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from qrmax.automata.files import parse_task
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import ParameterError, StudyError
+from qrmax.model.problem import Problem
+from qrmax.source import Source
+from qrmax.worlds.catalog import make
+from qrmax.worlds.grid import GridMap, parse_map
+
+ID_LENGTH = 16  # hexadecimal digits: no two of a billion runs are alike
+FILTERS = ("problem", "agent", "seed")
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemSpec:
+    """How to make a problem, anywhere: files of the user's own are here as text."""
+
+    label: str
+    name: str | None  # such as office/map1/exp5; or a map and a task of one's own
+    map: Source | None
+    task: Source | None
+    options: Mapping[str, Any]  # all of them
+
+    def make(self) -> Problem:
+        """The problem itself."""
+        grid: GridMap | None = None if self.map is None else parse_map(self.map)
+        machine: RewardMachine | None = None if self.task is None else parse_task(self.task)
+        return make(self.name, map=grid, task=machine, **self.options)
+
+    def as_data(self) -> dict[str, Any]:
+        """All but the label, as plain data."""
+        return {
+            "name": self.name,
+            "map": None if self.map is None else {"name": self.map.name, "text": self.map.text},
+            "task": None if self.task is None else {"name": self.task.name, "text": self.task.text},
+            "options": dict(self.options),
+        }
+
+    @staticmethod
+    def of(data: Mapping[str, Any], label: str = "") -> ProblemSpec:
+        """The problem that `as_data` described."""
+        own = {key: None if data[key] is None else Source(**data[key]) for key in ("map", "task")}
+        return ProblemSpec(label, data["name"], own["map"], own["task"], data["options"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """An agent on a problem."""
+
+    problem: ProblemSpec
+    label: str  # of the agent: its name, or another where there are several variants
+    agent: str
+    settings: Mapping[str, Any]  # all of them
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One run: a cell, a seed, and how to train."""
+
+    cell: Cell
+    seed: int
+    training: Mapping[str, Any]
+
+    def config(self) -> dict[str, Any]:
+        """Everything that the result depends on, as plain data."""
+        return {
+            "problem": self.cell.problem.as_data(),
+            "agent": self.cell.agent,
+            "settings": dict(self.cell.settings),
+            "training": {**self.training, "seed": self.seed},
+        }
+
+    @property
+    def id(self) -> str:
+        """The name of the run's folder."""
+        return config_id(self.config())
+
+    def __str__(self) -> str:
+        return f"{self.cell.label} on {self.cell.problem.label}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """Cells, seeds, and how to train.
+
+    >>> import qrmax
+    >>> study = qrmax.load_study("paper/table4", protocol="as-published")
+    >>> study
+    Study('paper/table4', as-published: 15 problems, 6 agents, 30 seeds, 2700 runs)
+    >>> study.only(problem=["office/map1/*"], agent=["qrmax*"], seed=["0", "1"])
+    Study('paper/table4', as-published: 5 problems, 2 agents, 2 seeds, 20 runs)
+    """
+
+    name: str
+    protocol: str | None
+    title: str = ""
+    about: str = ""
+    cells: tuple[Cell, ...]
+    seeds: tuple[int, ...]
+    training: Mapping[str, Any]  # max_steps, evaluate_every, and the stopping rule
+    # what others have found, by problem and then by agent's label
+    reference: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The labels of the problems, in order."""
+        return tuple(dict.fromkeys(cell.problem.label for cell in self.cells))
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The labels of the agents, in order."""
+        return tuple(dict.fromkeys(cell.label for cell in self.cells))
+
+    @property
+    def max_steps(self) -> int:
+        """The budget of a run."""
+        return int(self.training["max_steps"])
+
+    def __len__(self) -> int:
+        return len(self.cells) * len(self.seeds)
+
+    def runs(self) -> Iterator[RunSpec]:
+        """All runs, seed by seed: early on there is one of every kind."""
+        for seed in self.seeds:
+            for cell in self.cells:
+                yield RunSpec(cell, seed, self.training)
+
+    def only(
+        self, *, problem: Sequence[str] = (), agent: Sequence[str] = (), seed: Sequence[str] = ()
+    ) -> Study:
+        """The part of the study that fits these patterns, such as `office/map1/*`."""
+        cells = tuple(
+            cell
+            for cell in self.cells
+            if _fits(cell.problem.label, problem)
+            and (_fits(cell.label, agent) or _fits(cell.agent, agent))
+        )
+        seeds = tuple(number for number in self.seeds if _fits(str(number), seed))
+        if not cells or not seeds:
+            raise ParameterError(
+                f"nothing of {self.name!r} fits; there are the problems "
+                f"{', '.join(self.problems)}; the agents {', '.join(self.agents)}; the seeds "
+                f"{numbers_as_text(self.seeds)}"
+            )
+        return replace(self, cells=cells, seeds=seeds)
+
+    def as_data(self) -> dict[str, Any]:
+        """The study as plain data."""
+        return {
+            "name": self.name,
+            "protocol": self.protocol,
+            "title": self.title,
+            "about": self.about,
+            "problems": {cell.problem.label: cell.problem.as_data() for cell in self.cells},
+            "cells": [
+                {
+                    "problem": cell.problem.label,
+                    "label": cell.label,
+                    "agent": cell.agent,
+                    "settings": dict(cell.settings),
+                }
+                for cell in self.cells
+            ],
+            "seeds": list(self.seeds),
+            "training": dict(self.training),
+            "reference": {problem: dict(row) for problem, row in self.reference.items()},
+        }
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> Study:
+        """The study that `as_data` described."""
+        try:
+            problems = {
+                label: ProblemSpec.of(problem, label) for label, problem in data["problems"].items()
+            }
+            cells = tuple(
+                Cell(**{**cell, "problem": problems[cell["problem"]]}) for cell in data["cells"]
+            )
+            given = {key: data[key] for key in data.keys() - {"problems"}}
+            return Study(**{**given, "cells": cells, "seeds": tuple(data["seeds"])})
+        except (LookupError, TypeError, AttributeError) as error:
+            raise StudyError(f"a part is missing or makes no sense: {error!r}") from error
+
+    def __repr__(self) -> str:
+        protocol = f", {self.protocol}" if self.protocol else ""
+        return (
+            f"Study({self.name!r}{protocol}: {len(self.problems)} problems, {len(self.agents)} "
+            f"agents, {len(self.seeds)} seeds, {len(self)} runs)"
+        )
+
+
+def config_id(config: Mapping[str, Any]) -> str:
+    """The hash of a run's configuration."""
+    return hashlib.sha256(canonical(config)).hexdigest()[:ID_LENGTH]
+
+
+def canonical(data: Any) -> bytes:
+    """Plain data as JSON, always the same for the same data."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def numbers_as_text(numbers: Sequence[int]) -> str:
+    """Whole numbers, the short way.
+
+    >>> numbers_as_text(range(30)), numbers_as_text([1, 5]), numbers_as_text([3])
+    ('0 to 29', '1, 5', '3')
+    """
+    if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[0] + len(numbers))):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
+
+
+def _fits(text: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatchcase(text, pattern) for pattern in patterns)

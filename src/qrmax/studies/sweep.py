@@ -1,0 +1,290 @@
+"""`qrmax.sweep`: all runs of a study, each one once.
+
+A `Sweep` yields events; whoever wants to show progress or to interrupt listens. What is complete in
+the folder is skipped, what has a checkpoint goes on from there. A run that raises is recorded as
+failed, and tried again by the next sweep; a run whose worker dies goes on with another, from its
+last checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from qrmax.errors import StoreError, UnknownNameError
+from qrmax.studies.backends import Backend, make_backend
+from qrmax.studies.estimate import Pace, kind_of
+from qrmax.studies.expand import load_study
+from qrmax.studies.store import Store
+from qrmax.studies.study import FILTERS, RunSpec, Study
+from qrmax.studies.work import Assignment, Report
+
+RESULTS = "results"
+STRETCH = 10.0  # seconds between two checkpoints of a run
+PATIENCE = 0.2  # seconds to wait for a reply before looking around
+LIVES = 3  # workers that may die over a run
+
+
+class Begun(NamedTuple):
+    """The folder has been looked through."""
+
+    done: int  # runs that are complete already
+    todo: int
+
+
+class Noted(NamedTuple):
+    """Something that people should know."""
+
+    message: str
+
+
+class Finished(NamedTuple):
+    """A run has ended well."""
+
+    run: RunSpec
+    outcome: Mapping[str, Any]
+    seconds: float
+
+
+class Failed(NamedTuple):
+    """A run has raised an error."""
+
+    run: RunSpec
+    error: str
+
+
+class Advanced(NamedTuple):
+    """A run has been checkpointed."""
+
+    run: RunSpec
+    trained: int
+
+
+class Waited(NamedTuple):
+    """Nothing has happened for a moment."""
+
+
+Event = Begun | Noted | Finished | Failed | Advanced | Waited
+
+
+class Summary(NamedTuple):
+    """What a sweep has come to."""
+
+    folder: Path
+    done: int  # complete, those of earlier sweeps included
+    failed: int
+    left: int
+
+
+def default_folder(study: Study) -> Path:
+    """Where the results of a study go if nothing else is said."""
+    name = study.name.rpartition("/")[2]
+    return Path(RESULTS) / (f"{name}-{study.protocol}" if study.protocol else name)
+
+
+def sweep(
+    study: str | os.PathLike[str] | Study,
+    *,
+    protocol: str | None = None,
+    workers: int | None = None,
+    backend: str = "local",
+    address: str | None = None,
+    only: Mapping[str, str | Sequence[str]] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    fresh: bool = False,
+    on_event: Callable[[Event], None] | None = None,
+) -> Summary:
+    """Run a study: a built-in one by its name, your own TOML file by its path, or itself.
+
+    Results go into a folder, `results/NAME-PROTOCOL` by default, and can be read with
+    `qrmax.results(folder)`. What is complete there is not run again, unless it is to be `fresh`.
+    `only` chooses runs by patterns: `{"problem": "office/map1/*", "agent": ["qrmax", "rmax"]}`.
+    `workers` is the number of processes, by default that of the cores; `backend="ray"` runs them
+    with Ray, on the cluster at `address` if there is one. The results are the same whatever is
+    chosen.
+    """
+    whole = study if isinstance(study, Study) else load_study(study, protocol)
+    with open_sweep(
+        whole,
+        workers=workers,
+        backend=backend,
+        address=address,
+        only=only or {},
+        folder=folder,
+        fresh=fresh,
+    ) as running:
+        for event in running.events():
+            if on_event is not None:
+                on_event(event)
+    return running.summary()
+
+
+@contextmanager
+def open_sweep(
+    study: Study,
+    *,
+    workers: int | None,
+    backend: str,
+    address: str | None,
+    only: Mapping[str, str | Sequence[str]],
+    folder: str | os.PathLike[str] | None,
+    fresh: bool,
+) -> Iterator[Sweep]:
+    """The sweep that `sweep` goes through; see there. Its folder is locked."""
+    part = select(study, only)
+    store = Store(default_folder(study) if folder is None else folder)
+    with store.lock():
+        prepare(store, study)
+        yield Sweep(part, store, make_backend(backend, workers, address), fresh=fresh)
+
+
+def select(study: Study, only: Mapping[str, str | Sequence[str]]) -> Study:
+    """The part of a study that these patterns name."""
+    for key in only:
+        if key not in FILTERS:
+            raise UnknownNameError("filter", key, FILTERS)
+    return study.only(
+        **{key: [given] if isinstance(given, str) else given for key, given in only.items()}
+    )
+
+
+def prepare(store: Store, study: Study) -> None:
+    """Note which study a folder is of, unless it is of another one."""
+    try:
+        before = store.study()
+    except StoreError:
+        before = study  # there is none, or it is damaged and is written anew
+    if (before.name, before.protocol) != (study.name, study.protocol):
+        raise StoreError(
+            f"{store.folder}: has results of {before.name} ({before.protocol}), not of "
+            f"{study.name} ({study.protocol}); give another folder with -o"
+        )
+    store.write_study(study)
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """A run that is being worked on."""
+
+    run: RunSpec
+    checkpoint: bytes
+    seconds: float = 0.0  # so far
+    deaths: int = 0  # of workers
+
+
+@dataclass
+class Sweep:
+    """A sweep under way. The folder's lock must be held."""
+
+    study: Study
+    store: Store
+    backend: Backend
+    fresh: bool = False
+    stretch: float = STRETCH
+    done: int = 0
+    failed: int = 0
+    stopping: bool = False
+    pace: Pace = field(default_factory=Pace)
+    _under_way: dict[str, _UnderWay] = field(default_factory=dict)
+
+    def events(self) -> Iterator[Event]:
+        """Run what is left to run."""
+        try:
+            todo: list[RunSpec] = []
+            for run in self.study.runs():
+                yield from self._look_at(run, todo)
+            yield Begun(self.done, len(todo))
+            waiting = iter(todo)
+            while True:
+                while not self.stopping and len(self._under_way) < self.backend.capacity:
+                    if (following := next(waiting, None)) is None:
+                        break
+                    self._begin(following)
+                if not self._under_way:
+                    break
+                reply = self.backend.wait(PATIENCE)
+                yield Waited() if reply is None else self._take(*reply)
+        finally:
+            self.backend.close()
+
+    def stop(self) -> None:
+        """Take no more runs, and have those under way checkpointed."""
+        self.stopping = True
+        for key in self.backend.stop():
+            del self._under_way[key]
+
+    def summary(self) -> Summary:
+        """What it has come to so far."""
+        left = len(self.study) - self.done - self.failed
+        return Summary(self.store.folder, self.done, self.failed, left)
+
+    def _look_at(self, run: RunSpec, todo: list[RunSpec]) -> Iterator[Event]:
+        """Whether a run is to be done."""
+        if self.fresh:
+            self.store.discard(run.id)
+        record = self.store.record(run.id)
+        if record.state == "done":
+            self.done += 1
+            self.pace.note(run, record.data["timing"]["total"])
+            return
+        if record.state == "damaged":
+            yield Noted(f"{self.store.runs / run.id}: {record.reason}; is run again ({run})")
+            self.store.discard(run.id)
+        todo.append(run)
+        self.pace.expect(run)
+
+    def _begin(self, run: RunSpec) -> None:
+        self._under_way[run.id] = _UnderWay(run, self.store.checkpoint(run.id))
+        self._submit(run.id)
+
+    def _submit(self, key: str) -> None:
+        state = self._under_way[key]
+        self.backend.submit(key, Assignment(state.run.config(), state.checkpoint, self.stretch))
+
+    def _take(self, key: str, report: Report) -> Event:
+        """Keep what has come back, and go on with what is not finished."""
+        state = self._under_way[key]
+        state.seconds += report.seconds
+        if report.kind == "unfinished":
+            self.store.write_checkpoint(key, report.blob)
+            state.checkpoint = report.blob
+            self._go_on(key)
+            return Advanced(state.run, report.data["trained"])
+        if report.kind == "damaged":
+            self.store.discard(key)
+            state.checkpoint = b""
+            self._go_on(key)
+            folder, error = self.store.runs / key, report.data["error"]
+            return Noted(f"{folder}: {error}; begins anew ({state.run})")
+        if report.kind == "lost":
+            state.deaths += 1
+            if state.deaths < LIVES:
+                self._go_on(key)
+                return Noted(f"{state.run}: {report.data['error']}; goes on with another")
+        del self._under_way[key]
+        return self._finish(state, report)
+
+    def _go_on(self, key: str) -> None:
+        if self.stopping:
+            del self._under_way[key]
+        else:
+            self._submit(key)
+
+    def _finish(self, state: _UnderWay, report: Report) -> Event:
+        self.pace.left[kind_of(state.run)] -= 1
+        self.pace.note(state.run, state.seconds)
+        if report.kind != "done":
+            self.failed += 1
+            error = report.data["error"]
+            self.store.write_failure(state.run, error, timing={"total": state.seconds})
+            return Failed(state.run, error)
+        self.done += 1
+        outcome = dict(report.data)
+        timing = {"learning": outcome.pop("learning_seconds"), "total": state.seconds}
+        origin = outcome.pop("made_by")
+        self.store.write_outcome(state.run, outcome, report.blob, timing=timing, origin=origin)
+        return Finished(state.run, outcome, state.seconds)

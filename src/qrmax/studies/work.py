@@ -1,0 +1,131 @@
+"""The work on one run: a stretch of it at a time, from plain data to plain data.
+
+A stretch begins with the run's configuration and, where there is one, a checkpoint; it ends with
+the outcome or, when its time is up, with the next checkpoint. It depends on nothing else and
+changes nothing outside. So it does not matter where it is done, or how often a run changes hands.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from qrmax.errors import CheckpointError, QRMaxWarning
+from qrmax.model.problem import Problem
+from qrmax.studies.provenance import made_by
+from qrmax.studies.study import ProblemSpec, canonical
+from qrmax.training.checkpoint import from_bytes, to_bytes
+from qrmax.training.evaluation import Point
+from qrmax.training.run import Run, make_session
+from qrmax.training.stopping import as_rule
+from qrmax.training.trainer import Session
+
+Kind = Literal["done", "unfinished", "failed", "damaged", "lost"]
+
+
+class Assignment(NamedTuple):
+    """What to do."""
+
+    config: Mapping[str, Any]  # of the run
+    checkpoint: bytes  # empty: begin
+    seconds: float  # after which to hand over what there is
+
+
+class Report(NamedTuple):
+    """What came of it.
+
+    `data` is, for a run that is done, its outcome; unfinished, how many steps it has taken; failed,
+    the error. `blob` is the learning curve as Parquet, or the checkpoint. A checkpoint is `damaged`
+    where it cannot be gone on with; a run is `lost` where its worker died.
+    """
+
+    kind: Kind
+    data: dict[str, Any]
+    blob: bytes = b""
+    seconds: float = 0.0  # that it took
+
+
+def never() -> bool:
+    """No one has asked to stop."""
+    return False
+
+
+def advance(assignment: Assignment, stop: Callable[[], bool] = never) -> Report:
+    """Work on a run until it ends, the time is up, or someone asks to stop."""
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QRMaxWarning)  # the study has been warned of already
+        try:
+            report = _advance(assignment, began + assignment.seconds, stop)
+        except CheckpointError as error:
+            report = Report("damaged", {"error": str(error)})
+        except Exception:  # whatever it is, it must not end the other runs
+            report = Report("failed", {"error": traceback.format_exc()})
+    return report._replace(seconds=time.perf_counter() - began)
+
+
+def _advance(assignment: Assignment, until: float, stop: Callable[[], bool]) -> Report:
+    session = _session(assignment)
+    for _ in session.events():
+        if time.perf_counter() >= until or stop():
+            break
+    progress = session.progress
+    if not progress.reason and progress.step < session.training.max_steps:
+        return Report("unfinished", {"trained": progress.step}, to_bytes(session))
+    return Report("done", outcome(session), curve_as_parquet(session.curve))
+
+
+def outcome(session: Session) -> dict[str, Any]:
+    """What a run has come to."""
+    run = Run(session)
+    found, known = run.evaluation, session.agent.known()
+    assert found is not None  # a study has problems only, no environments
+    return {
+        "steps": run.steps,
+        "reached": run.reason == session.training.stop.name != "budget",
+        "reason": run.reason,
+        "trained": run.trained,
+        "start_value": found.start_value,
+        "gap": run.gap,
+        "success": found.success,
+        "mean_length": found.mean_length,
+        "nominal_length": found.nominal_length,
+        "known": None if known is None else known.pairs,
+        "learning_seconds": run.seconds,
+        "made_by": made_by(),
+    }
+
+
+def curve_as_parquet(curve: Sequence[Point]) -> bytes:
+    """A learning curve as a table."""
+    import polars  # takes 0.2 s to import
+
+    schema: dict[str, Any] = dict.fromkeys(Point._fields, polars.Float64)
+    schema |= {"step": polars.Int64, "nominal_length": polars.Int64}
+    file = io.BytesIO()
+    polars.DataFrame(curve, schema=schema, orient="row").write_parquet(file)
+    return file.getvalue()
+
+
+def _session(assignment: Assignment) -> Session:
+    config = assignment.config
+    if assignment.checkpoint:
+        return from_bytes(assignment.checkpoint, "the checkpoint")
+    training = dict(config["training"])
+    plain = {key: training.pop(key) for key in ("seed", "max_steps", "evaluate_every")}
+    problem = _problem(canonical(config["problem"]))
+    return make_session(
+        config["agent"], problem, stop=as_rule(**training), **plain, **config["settings"]
+    )
+
+
+@lru_cache(maxsize=16)
+def _problem(data: bytes) -> Problem:
+    """The problem, made once for all runs on it."""
+    return ProblemSpec.of(json.loads(data)).make()
