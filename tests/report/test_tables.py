@@ -185,6 +185,15 @@ def test_without_a_reference_there_is_one_row_for_each_problem() -> None:
     ]
 
 
+def test_where_only_the_optimum_has_a_reference_it_is_shown_and_no_distance() -> None:
+    made = table(runs(steps=(1, 2)), optimum_reference={MAP1: (21.08, 0.6676)}, compare=True)
+    assert [row[1:] for row in grid(made.markdown())] == [
+        ["", "rmax", "VI length", "VI success"],
+        ["ours", "2 ± 1", "—", "—"],
+        ["paper", "—", "21.08", "66.76 %"],
+    ]
+
+
 @pytest.mark.parametrize(("mean", "close"), [(950, 1), (1050, 1), (949, 0), (1051, 0)])
 def test_within_five_percent_is_five_percent_of_the_reference(mean: int, close: int) -> None:
     made = table(runs(steps=(mean,)), reference={(MAP1, "rmax"): 1000.0}, compare=True)

@@ -53,6 +53,11 @@ class Layout:
         return bool(self.reference or self.optimum_reference)
 
     @property
+    def shows_distance(self) -> bool:
+        """Whether the table says how far our numbers are off the reference."""
+        return self.compare and bool(self.reference)
+
+    @property
     def has_optimum(self) -> bool:
         """Whether the optimal policy has its columns."""
         return bool(self.optimum or self.optimum_reference)

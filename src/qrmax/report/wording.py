@@ -38,7 +38,7 @@ def rows(findings: Findings, problem: str) -> Iterator[Row]:
         references = [NOTHING if c.reference is None else f"{c.reference:,.0f}" for c in cells]
         optimum = _optimum(findings, layout.optimum_reference.get(problem))
         yield Row(layout.reference_name, (*references, *optimum))
-    if layout.has_reference and layout.compare:
+    if layout.shows_distance:
         apart = ["" if cell.off_by is None else f"{100 * cell.off_by:+.1f} %" for cell in cells]
         yield Row("off by", _filled(apart, width))
 
@@ -46,7 +46,7 @@ def rows(findings: Findings, problem: str) -> Iterator[Row]:
 def how_many_are_close(findings: Findings) -> Row | None:
     """For each learner, on how many problems its mean is close to the reference."""
     layout = findings.layout
-    if not (layout.compare and layout.reference):
+    if not layout.shows_distance:
         return None
     counts = []
     for label in layout.labels:
