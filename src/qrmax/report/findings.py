@@ -1,0 +1,205 @@
+"""What results say of each problem and learner: the numbers behind every form of a table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from qrmax.errors import ParameterError, check_choice
+from qrmax.report.layout import Layout
+from qrmax.studies.statistics import (
+    Estimate,
+    Steps,
+    Summary,
+    comparable,
+    probability_of_improvement,
+    summarize,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CLOSE = 0.05
+"""How far off a reference a mean may be to count as the same."""
+
+
+class Run(NamedTuple):
+    """A row of the results, by its columns."""
+
+    problem: str
+    label: str
+    seed: int
+    status: str  # "done" or "failed"
+    reached: bool | None  # False: took all its budget; of a failed run nothing more is known
+    steps: int | None
+    max_steps: int
+    version: str | None
+    commit: str | None
+
+    def __str__(self) -> str:
+        return f"{self.label} on {self.problem}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is known of one learner on one problem."""
+
+    steps: Steps | None  # None where no run is done
+    summary: Summary | None
+    failed: int
+    missing: int  # runs that others have and this one has not
+    reference: float | None
+
+    @property
+    def n(self) -> int:
+        """How many runs are done."""
+        return self.summary.n if self.summary else 0
+
+    @property
+    def expected(self) -> int:
+        """How many runs should be."""
+        return self.n + self.failed + self.missing
+
+    @property
+    def mean(self) -> float | None:
+        """The mean over all runs that are done; None where a run hit its budget."""
+        return self.summary.mean if self.summary and not self.summary.censored else None
+
+    @property
+    def off_by(self) -> float | None:
+        """How far the mean is off the reference, relative to it; None where either is not known."""
+        if self.mean is None or self.reference is None:
+            return None
+        return (self.mean - self.reference) / self.reference  # exact where 5 % are 5 %
+
+    @property
+    def is_close(self) -> bool:
+        """Whether the mean is known to be close to the reference."""
+        return self.off_by is not None and abs(self.off_by) <= CLOSE
+
+
+class Improvement(NamedTuple):
+    """How probable it is that one learner is quicker than another."""
+
+    probability: Estimate
+    problems: int  # over which it is averaged
+
+    def reversed(self) -> Improvement:
+        """That the other is quicker: all that is left of 1."""
+        value, low, high = self.probability
+        return Improvement(Estimate(1.0 - value, 1.0 - high, 1.0 - low), self.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that a table shows."""
+
+    layout: Layout
+    cells: Mapping[tuple[str, str], Cell]  # by problem and label
+    versions: tuple[str, ...]  # of qrmax, that the runs were made with
+    commits: tuple[str, ...]
+
+    def row(self, problem: str) -> list[Cell]:
+        """The cells of a problem, in the order of the labels."""
+        return [self.cells[problem, label] for label in self.layout.labels]
+
+    def column(self, label: str) -> list[Cell]:
+        """The cells of a learner, in the order of the problems."""
+        return [self.cells[problem, label] for problem in self.layout.problems]
+
+    def improvement(self, ours: str, theirs: str) -> Improvement | None:
+        """How probable it is that a run of ours is quicker; None where they share no problem.
+
+        Problems count where both have runs, of the same budget if any run hit its own.
+        """
+        pairs = [
+            (one.steps, other.steps)
+            for one, other in zip(self.column(ours), self.column(theirs), strict=True)
+            if one.steps and other.steps and comparable(one.steps, other.steps)
+        ]
+        if not pairs:
+            return None
+        probability = probability_of_improvement(
+            [one for one, _ in pairs], [other for _, other in pairs]
+        )
+        return Improvement(probability, len(pairs))
+
+
+def gather(results: pl.DataFrame, layout: Layout) -> Findings:
+    """What the results, one row for each run, say of the problems and learners of the layout."""
+    runs = _runs_by_cell(results, layout)
+    shown = [run for group in runs.values() for run in group]
+    if not shown:
+        raise ParameterError(
+            f"no results for the table {layout.title!r}: none of the {len(results)} runs is of its "
+            f"problems ({', '.join(layout.problems)}) and learners ({', '.join(layout.labels)})"
+        )
+    seeds = {run.seed for run in shown}
+    return Findings(
+        layout=layout,
+        cells={
+            (problem, label): _cell(
+                runs[problem, label], len(seeds), layout.reference.get((problem, label))
+            )
+            for problem in layout.problems
+            for label in layout.labels
+        },
+        versions=_distinct(run.version for run in shown),
+        commits=_distinct(run.commit for run in shown),
+    )
+
+
+def _runs_by_cell(results: pl.DataFrame, layout: Layout) -> Mapping[tuple[str, str], list[Run]]:
+    if lacking := [name for name in Run._fields if name not in results.columns]:
+        raise ParameterError(
+            f"results lack the columns {', '.join(lacking)}; needed: {', '.join(Run._fields)}"
+        )
+    groups: defaultdict[tuple[str, str], list[Run]] = defaultdict(list)
+    for row in results.select(Run._fields).iter_rows():
+        run = Run(*row)
+        if run.problem in layout.problems and run.label in layout.labels:
+            groups[run.problem, run.label].append(run)
+    return groups
+
+
+def _cell(runs: Sequence[Run], expected: int, reference: float | None) -> Cell:
+    _check_each_once(runs)
+    done = [run for run in runs if run.status == "done"]
+    steps = _steps(done) if done else None
+    return Cell(
+        steps=steps,
+        summary=summarize(steps) if steps else None,
+        failed=len(runs) - len(done),
+        missing=expected - len(runs),
+        reference=reference,
+    )
+
+
+def _steps(done: Sequence[Run]) -> Steps:
+    first, reached = done[0], []
+    for run in done:
+        if run.reached is None or run.steps is None:
+            raise ParameterError(f"{run}: done, but not whether it got there, or after how long")
+        if run.max_steps != first.max_steps:
+            raise ParameterError(
+                f"{run}: a budget of {run.max_steps} steps, where seed {first.seed} has "
+                f"{first.max_steps}; allowed: one budget for all runs that are shown together"
+            )
+        if run.reached:
+            reached.append(run.steps)
+    return Steps(tuple(reached), censored=len(done) - len(reached), budget=first.max_steps)
+
+
+def _check_each_once(runs: Sequence[Run]) -> None:
+    seeds = set()
+    for run in runs:
+        check_choice(f"the status of {run},", run.status, ("done", "failed"))
+        if run.seed in seeds:
+            raise ParameterError(f"{run}: there are two such runs; allowed: each seed once")
+        seeds.add(run.seed)
+
+
+def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(sorted({name for name in names if name}))

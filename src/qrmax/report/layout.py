@@ -1,0 +1,81 @@
+"""How a table is laid out: its rows and columns, and what stands beside our numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from qrmax.errors import ParameterError, check_range
+
+
+class Place(NamedTuple):
+    """Where a problem stands among others: `map1`, `exp1`."""
+
+    group: str  # empty where the name has one part
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layout:
+    """What a table shows, and what people must know to read it.
+
+    >>> Layout(title="Table 4", problems=("office/map1/exp1",), labels=("rmax", "qrmax")).labels
+    ('rmax', 'qrmax')
+    """
+
+    title: str
+    problems: tuple[str, ...]  # the rows, in order
+    labels: tuple[str, ...]  # the learners, in order
+    about: str = ""  # what a run is and when it has got there
+    command: str = ""  # what made the results
+    seeds: str = ""  # in words: "0 to 29"
+    reference: Mapping[tuple[str, str], float] = field(default_factory=dict)  # [problem, label]
+    reference_name: str = "paper"
+    # the optimal policy's mean length and share of success, by problem
+    optimum: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    optimum_reference: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    compare: bool = False  # whether to say how far we are off the reference
+
+    def __post_init__(self) -> None:
+        for kind, names in (("problems", self.problems), ("labels", self.labels)):
+            if not names or len(set(names)) < len(names):
+                raise ParameterError(
+                    f"{kind} of a table: {', '.join(names) or 'none'}; "
+                    "allowed: at least one, and each once"
+                )
+        for (problem, label), steps in self.reference.items():
+            check_range(f"the reference of {label} on {problem}", steps, above=0.0)
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether any number of others stands beside ours."""
+        return bool(self.reference or self.optimum_reference)
+
+    @property
+    def shows_distance(self) -> bool:
+        """Whether the table says how far our numbers are off the reference."""
+        return self.compare and bool(self.reference)
+
+    @property
+    def has_optimum(self) -> bool:
+        """Whether the optimal policy has its columns."""
+        return bool(self.optimum or self.optimum_reference)
+
+    def place(self, problem: str) -> Place:
+        """Group and name of a problem, without the world that all problems share.
+
+        >>> Layout(title="", problems=("office/map1/exp1",), labels=("rmax",)).place(
+        ...     "office/map1/exp1"
+        ... )
+        Place(group='map1', name='exp1')
+        """
+        parts = problem.split("/")
+        worlds = {other.split("/")[0] for other in self.problems}
+        if len(parts) > 1 and len(worlds) == 1:
+            parts = parts[1:]
+        return Place(" ".join(parts[:-1]), parts[-1])
+
+    def short_name(self, problem: str) -> str:
+        """The problem's name as rows show it: `map1 exp1`."""
+        return " ".join(part for part in self.place(problem) if part)

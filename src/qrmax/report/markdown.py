@@ -1,0 +1,149 @@
+"""A table as a page of Markdown: the means, how they spread, and which learner is quicker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from qrmax.report.findings import Findings, Improvement
+from qrmax.report.wording import (
+    NOTHING,
+    counted,
+    estimate_text,
+    heads,
+    how_many_are_close,
+    rows,
+)
+
+SPREAD = (
+    "Median and interquartile mean (IQM: the mean of the middle half) over all runs, each with its "
+    "95 % bootstrap interval. A run that hit the budget counts as slower than all that did not; ∞ "
+    "says that such runs are among those the number depends on."
+)
+
+
+def page(findings: Findings) -> str:
+    """The whole page."""
+    layout = findings.layout
+    paragraphs = [
+        f"# {layout.title}",
+        layout.about,
+        _origin(findings),
+        "\n".join(_main_table(findings)),
+        "\n".join(_gaps(findings)),
+        "## Spread",
+        SPREAD,
+        "\n".join(_spread(findings)),
+    ]
+    if len(layout.labels) > 1:
+        paragraphs += ["## Probability of improvement", _odds_explained(findings)]
+        paragraphs.append("\n".join(_odds(findings)))
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph) + "\n"
+
+
+def _origin(findings: Findings) -> str:
+    """Where the numbers come from and what they are."""
+    layout, cells = findings.layout, findings.cells.values()
+    each = counted(max(cell.expected for cell in cells), "run") + " each"
+    if any(cell.n < cell.expected for cell in cells):
+        each += ", or n where a cell has fewer"
+    parts = [_made_by(findings)]
+    parts += [f"seeds {layout.seeds}"] if layout.seeds else []
+    parts += [f"mean ± standard deviation of the runs that got there, {each}"]
+    text = "; ".join(parts) + "."
+    if any(cell.summary and cell.summary.censored for cell in cells):
+        text += " Runs that hit their budget are not in the mean; `>=` stands before the budget."
+    return text
+
+
+def _made_by(findings: Findings) -> str:
+    """The command, version and commit, as far as they are known."""
+    words = ["Made"]
+    if command := findings.layout.command:
+        words.append(f"by `{command}`")
+    if versions := findings.versions:
+        words.append(f"with qrmax {' and '.join(versions)}")
+    if commits := findings.commits:
+        words.append(f"at commit{'s' if len(commits) > 1 else ''} {' and '.join(commits)}")
+    return " ".join(words)
+
+
+def _main_table(findings: Findings) -> Iterator[str]:
+    layout = findings.layout
+    whose = layout.has_reference  # else all numbers are ours
+    yield from _head(["problem", *[""] * whose, *heads(findings)], left=1 + whose)
+    for problem in layout.problems:
+        name = layout.short_name(problem)
+        for row in rows(findings, problem):
+            yield _line([name, *[row.name] * whose, *row.cells])
+            name = ""
+    if last := how_many_are_close(findings):
+        yield _line([last.name, *[""] * whose, *last.cells])
+
+
+def _gaps(findings: Findings) -> Iterator[str]:
+    """The cells that lack runs."""
+    gaps = []
+    for (problem, label), cell in findings.cells.items():
+        counts = {"failed": cell.failed, "missing": cell.missing}
+        if any(counts.values()):
+            why = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+            gaps.append(f"- {findings.layout.short_name(problem)}, {label}: {why}")
+    if gaps:
+        yield from ["Not all runs are done:", "", *gaps]
+
+
+def _spread(findings: Findings) -> Iterator[str]:
+    layout = findings.layout
+    yield from _head(["problem", "learner", "n", "at budget", "median [95 %]", "IQM [95 %]"], 2)
+    for problem in layout.problems:
+        name = layout.short_name(problem)
+        for label, cell in zip(layout.labels, findings.row(problem), strict=True):
+            known = cell.summary
+            censored = str(known.censored) if known else NOTHING
+            median = estimate_text(known.median) if known else NOTHING
+            iqm = estimate_text(known.iqm) if known else NOTHING
+            yield _line([name, label, str(cell.n), censored, median, iqm])
+
+
+def _odds_explained(findings: Findings) -> str:
+    problems = counted(len(findings.layout.problems), "problem")
+    return (
+        "How probable it is that a run of the learner on the left takes fewer steps than one of "
+        f"the learner on top, averaged over {problems} (or as many as the cell says). Ties count "
+        "half, and so do two runs that both hit the budget. In brackets: the 95 % bootstrap "
+        "interval, with runs drawn anew within each problem."
+    )
+
+
+def _odds(findings: Findings) -> Iterator[str]:
+    labels = findings.layout.labels
+    found: dict[tuple[str, str], Improvement | None] = {}
+    for i, ours in enumerate(labels):
+        for theirs in labels[i + 1 :]:
+            found[ours, theirs] = odds = findings.improvement(ours, theirs)
+            found[theirs, ours] = odds.reversed() if odds else None
+    total = len(findings.layout.problems)
+    yield from _head(["", *labels], left=1)
+    for ours in labels:
+        texts = [
+            "" if ours == theirs else _odds_text(found[ours, theirs], total) for theirs in labels
+        ]
+        yield _line([ours, *texts])
+
+
+def _odds_text(odds: Improvement | None, total: int) -> str:
+    if odds is None:
+        return NOTHING
+    value, low, high = odds.probability
+    text = f"{value:.2f} [{low:.2f} to {high:.2f}]"
+    return text if odds.problems == total else f"{text}, {counted(odds.problems, 'problem')}"
+
+
+def _head(names: Sequence[str], left: int) -> Iterator[str]:
+    """The first two lines of a table, of which so many columns are text."""
+    yield _line(names)
+    yield "|" + "---|" * left + "---:|" * (len(names) - left)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,113 @@
+"""Numbers in words: what stands in the cells, the same in Markdown and LaTeX.
+
+Each problem has up to three rows, one below the other, so that numbers to be compared stand close
+and six learners still fit side by side: ours, the reference, and how far they are apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from qrmax.report.findings import CLOSE, Cell, Findings
+from qrmax.studies.statistics import Estimate
+
+NOTHING = "—"
+
+
+class Row(NamedTuple):
+    """A row of the main table: whose numbers, and one text for each column."""
+
+    name: str
+    cells: tuple[str, ...]
+
+
+def heads(findings: Findings) -> tuple[str, ...]:
+    """The names of the columns."""
+    layout = findings.layout
+    return (*layout.labels, *(("VI length", "VI success") if layout.has_optimum else ()))
+
+
+def rows(findings: Findings, problem: str) -> Iterator[Row]:
+    """The rows of a problem; the first has our numbers."""
+    layout, cells = findings.layout, findings.row(problem)
+    width = len(heads(findings))
+    yield Row("ours", (*map(mean_text, cells), *_optimum(findings, layout.optimum.get(problem))))
+    if layout.has_reference:
+        references = [NOTHING if c.reference is None else f"{c.reference:,.0f}" for c in cells]
+        optimum = _optimum(findings, layout.optimum_reference.get(problem))
+        yield Row(layout.reference_name, (*references, *optimum))
+    if layout.shows_distance:
+        apart = ["" if cell.off_by is None else f"{100 * cell.off_by:+.1f} %" for cell in cells]
+        yield Row("off by", _filled(apart, width))
+
+
+def how_many_are_close(findings: Findings) -> Row | None:
+    """For each learner, on how many problems its mean is close to the reference."""
+    layout = findings.layout
+    if not layout.shows_distance:
+        return None
+    counts = []
+    for label in layout.labels:
+        cells = [cell for cell in findings.column(label) if cell.reference is not None]
+        counts.append(f"{sum(cell.is_close for cell in cells)} of {len(cells)}" if cells else "")
+    return Row(f"within {100 * CLOSE:.0f} %", _filled(counts, len(heads(findings))))
+
+
+def mean_text(cell: Cell) -> str:
+    """Mean and standard deviation of the runs that got there, and how many did not.
+
+    Where the budget was hit there is never one number for all runs, since there is none.
+    """
+    parts = []
+    if (summary := cell.summary) is not None:
+        got_there = _mean_and_std(summary.mean, summary.std)
+        if not summary.censored:
+            parts.append(got_there)
+        elif got_there:
+            missed = f"{summary.censored} of {summary.n} >= {summary.budget:,}"
+            parts.append(f"{got_there}, and {missed}")
+        else:
+            parts.append(f">= {summary.budget:,} ({summary.censored} of {summary.n})")
+    if cell.n < cell.expected:
+        parts.append(f"n = {cell.n} of {cell.expected}")
+    return "; ".join(parts)
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """A number of steps with its interval.
+
+    >>> estimate_text(Estimate(36500.0, 36000.0, math.inf))
+    '36,500 [36,000 to ∞]'
+    """
+    value, low, high = ("∞" if math.isinf(x) else f"{x:,.0f}" for x in estimate)
+    return f"{value} [{low} to {high}]"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "run"), counted(2, "run")
+    ('1 run', '2 runs')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _mean_and_std(mean: float | None, std: float | None) -> str:
+    if mean is None:
+        return ""
+    return f"{mean:,.0f}" + ("" if std is None else f" ± {std:,.0f}")
+
+
+def _optimum(findings: Findings, optimum: tuple[float, float] | None) -> tuple[str, ...]:
+    if not findings.layout.has_optimum:
+        return ()
+    if optimum is None:
+        return (NOTHING, NOTHING)
+    length, success = optimum
+    return (f"{length:.2f}", f"{100 * success:.2f} %")
+
+
+def _filled(texts: list[str], width: int) -> tuple[str, ...]:
+    return (*texts, *[""] * (width - len(texts)))

@@ -1,0 +1,239 @@
+"""How many steps runs took to get there, where some never did.
+
+A run that hit its budget is *censored*: all that is known is that it needs more steps. Such runs
+are counted, and never averaged as if they had finished. Where only the order of runs matters, they
+come after all that finished, as if they had taken infinitely many steps. With n runs:
+
+    median    the mean of the one or two runs in the middle
+    IQM       the interquartile mean: that of the runs left without the floor(n / 4) quickest and as
+              many of the slowest (Agarwal et al., 2021, "Deep RL at the edge of the statistical
+              precipice")
+    P(X < Y)  the share of pairs of runs in which X took fewer steps, and half the share of ties;
+              two censored runs tie
+
+A median or an IQM is infinite exactly where one of the runs that it is the mean of is censored.
+
+Intervals come from the percentile bootstrap: runs are drawn with replacement, as many as there are
+and separately within each stratum; 95 % of the values that the statistic takes on such samples lie
+in the interval. Its ends are values that occurred, since there is no way to interpolate between a
+number and infinity. An interval from few runs is too narrow, and one from a single run is a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax.errors import ParameterError, check_count, shown
+from qrmax.seeding import check_seed
+
+FloatArray = NDArray[np.float64]
+
+LEFT_OUT = 0.025
+"""The share of resamples on either side of an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps that several runs of the same kind took, at most `budget` each.
+
+    >>> Steps(reached=(700, 500), censored=1, budget=1000).values()
+    array([700., 500.,  inf])
+    """
+
+    reached: tuple[int, ...]  # the steps of the runs that got there
+    censored: int  # how many runs did not
+    budget: int
+
+    def __post_init__(self) -> None:
+        check_count("budget", self.budget)
+        if self.censored < 0 or self.n == 0:
+            raise ParameterError(
+                f"{len(self.reached)} runs that got there and {self.censored} that did not; "
+                "allowed: at least one run in all"
+            )
+        if outside := [steps for steps in self.reached if not 0 <= steps <= self.budget]:
+            raise ParameterError(
+                f"a run got there after {shown(outside[0])} steps; allowed: 0 to {self.budget}, "
+                "the budget"
+            )
+
+    @property
+    def n(self) -> int:
+        """How many runs there are, censored ones included."""
+        return len(self.reached) + self.censored
+
+    def values(self) -> FloatArray:
+        """The steps of each run, infinite for the censored ones."""
+        return np.array([*self.reached, *[np.inf] * self.censored], dtype=np.float64)
+
+
+class Interval(NamedTuple):
+    """From where to where; either end may be infinite."""
+
+    low: float
+    high: float
+
+
+class Estimate(NamedTuple):
+    """A statistic with its 95 % bootstrap interval; infinite where censored runs decide."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of the steps that a run takes."""
+
+    n: int
+    censored: int
+    budget: int
+    mean: float | None  # of the runs that got there; None where none did
+    std: float | None  # of the same, the sample's (n - 1); None where fewer than two did
+    mean_interval: Interval | None  # None where a run is censored: the mean is not known
+    median: Estimate
+    iqm: Estimate
+
+    @property
+    def mean_at_least(self) -> float:
+        """The smallest that the mean over all runs can be: censored ones take the budget at least.
+
+        >>> summarize(Steps((200, 400), censored=2, budget=1000)).mean_at_least
+        650.0
+        """
+        reached = self.n - self.censored
+        return ((self.mean or 0.0) * reached + self.budget * self.censored) / self.n
+
+
+def summarize(steps: Steps, seed: int = 0) -> Summary:
+    """Mean, spread, median and IQM of the steps, with intervals.
+
+    >>> summary = summarize(Steps((500, 600, 700, 800), censored=1, budget=1000))
+    >>> summary.mean, summary.median.value, summary.iqm.value
+    (650.0, 700.0, 700.0)
+    >>> summary.iqm.high
+    inf
+    """
+    reached, values = np.array(steps.reached, dtype=np.float64), steps.values()
+    return Summary(
+        n=steps.n,
+        censored=steps.censored,
+        budget=steps.budget,
+        mean=float(reached.mean()) if len(reached) else None,
+        std=float(reached.std(ddof=1)) if len(reached) > 1 else None,
+        mean_interval=None if steps.censored else bootstrap([values], _mean, seed=seed),
+        median=_estimate([values], median, seed),
+        iqm=_estimate([values], interquartile_mean, seed),
+    )
+
+
+def median(values: FloatArray) -> FloatArray:
+    """The median over the last axis, infinite where a run in the middle is."""
+    return _trimmed_mean(values, (values.shape[-1] - 1) // 2)
+
+
+def interquartile_mean(values: FloatArray) -> FloatArray:
+    """The mean over the middle half of the last axis, infinite where a run in it is.
+
+    >>> float(interquartile_mean(np.array([1.0, 5.0, 7.0, np.inf])))
+    6.0
+    """
+    return _trimmed_mean(values, values.shape[-1] // 4)
+
+
+def bootstrap(
+    strata: Sequence[FloatArray],
+    statistic: Callable[..., FloatArray],
+    *,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Interval:
+    """Where 95 % of the values of a statistic lie when runs are drawn anew within each stratum.
+
+    `statistic` takes one array `[resample, run]` for each stratum and gives one value for each
+    resample. The interval depends on the seed and on nothing else that is random.
+
+    >>> bootstrap([np.array([1.0, 2.0, 3.0]), np.array([10.0])], lambda x, y: x[:, 0] + y[:, 0])
+    Interval(low=11.0, high=13.0)
+    """
+    check_count("resamples", resamples)
+    check_seed(seed)
+    chance = np.random.Generator(np.random.PCG64(seed))
+    samples = [
+        stratum[chance.integers(len(stratum), size=(resamples, len(stratum)))] for stratum in strata
+    ]
+    ordered = np.sort(statistic(*samples))
+    outside = int(LEFT_OUT * (resamples - 1))
+    return Interval(float(ordered[outside]), float(ordered[resamples - 1 - outside]))
+
+
+def comparable(ours: Steps, theirs: Steps) -> bool:
+    """Whether it can be said which runs took longer: of all of them, or up to the same budget."""
+    return ours.budget == theirs.budget or ours.censored == theirs.censored == 0
+
+
+def probability_of_improvement(
+    ours: Sequence[Steps], theirs: Sequence[Steps], seed: int = 0
+) -> Estimate:
+    """How probable it is that a run of ours takes fewer steps than one of theirs.
+
+    `ours[i]` and `theirs[i]` are runs on problem i. The probabilities of all problems are averaged;
+    a tie counts half, and so do two censored runs.
+
+    >>> ours, theirs = Steps((100, 200), 0, 1000), Steps((200, 300), 2, 1000)
+    >>> probability_of_improvement([ours], [theirs]).value
+    0.9375
+    """
+    if len(ours) != len(theirs) or not ours:
+        raise ParameterError(
+            f"runs on {len(ours)} problems beside runs on {len(theirs)}; allowed: the same "
+            "problems, at least one"
+        )
+    for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+        if not comparable(one, other):
+            raise ParameterError(
+                f"problem {number}: runs with a budget of {one.budget} steps beside runs with "
+                f"{other.budget}; allowed: the same budget, or none censored"
+            )
+    pairs = chain.from_iterable(zip(ours, theirs, strict=True))
+    return _estimate([steps.values() for steps in pairs], _mean_improvement, seed)
+
+
+def _estimate(
+    strata: Sequence[FloatArray], statistic: Callable[..., FloatArray], seed: int
+) -> Estimate:
+    return Estimate(float(statistic(*strata)), *bootstrap(strata, statistic, seed=seed))
+
+
+def _mean(values: FloatArray) -> FloatArray:
+    return _trimmed_mean(values, 0)
+
+
+def _trimmed_mean(values: FloatArray, dropped: int) -> FloatArray:
+    """The mean over the last axis without so many of the smallest and of the largest."""
+    kept = np.sort(values, axis=-1)[..., dropped : values.shape[-1] - dropped]
+    return np.asarray(kept.mean(axis=-1))  # never nan: there is no -inf to meet an inf
+
+
+def _mean_improvement(*samples: FloatArray) -> FloatArray:
+    """The mean over the problems, of which each gave two samples in a row: ours and theirs."""
+    problems = zip(samples[::2], samples[1::2], strict=True)
+    shares = [_improvement(ours, theirs) for ours, theirs in problems]
+    return np.asarray(np.mean(shares, axis=0))
+
+
+def _improvement(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+    """The share of pairs over the last axes in which ours is less, and half that of ties."""
+    points = np.zeros(ours.shape[:-1])
+    for j in range(theirs.shape[-1]):  # all pairs at once would be an array of resamples x n x n
+        rival = theirs[..., j, None]
+        points += (ours < rival).sum(axis=-1)
+        points += (ours <= rival).sum(axis=-1)  # less counts two points by now, a tie one
+    return np.asarray(points / (2 * ours.shape[-1] * theirs.shape[-1]))
