@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from qrmax.planning.policy_evaluation import evaluate as evaluate
     from qrmax.planning.value_iteration import Solution as Solution
     from qrmax.planning.value_iteration import solve as solve
+    from qrmax.studies.expand import load_study as load_study
+    from qrmax.studies.results import results as results
+    from qrmax.studies.study import Study as Study
+    from qrmax.studies.sweep import sweep as sweep
     from qrmax.training.checkpoint import load as load
     from qrmax.training.run import Run as Run
     from qrmax.training.run import train as train
@@ -56,15 +60,19 @@ _HOME = {
     "RewardMachine": "automata.reward_machine",
     "Run": "training.run",
     "Solution": "planning.value_iteration",
+    "Study": "studies.study",
     "TabularMDP": "model.mdp",
     "TaskWrapper": "worlds.gymnasium",
     "evaluate": "planning.policy_evaluation",
     "load": "training.checkpoint",
     "load_map": "worlds.grid",
+    "load_study": "studies.expand",
     "load_task": "automata.files",
     "make": "worlds.catalog",
+    "results": "studies.results",
     "save_task": "automata.files",
     "solve": "planning.value_iteration",
+    "sweep": "studies.sweep",
     "train": "training.run",
 }
 

@@ -6,16 +6,17 @@ import click
 
 from qrmax.cli.output import as_json, examples, print_json, print_table
 
-KINDS = ("worlds", "maps", "tasks", "agents")
+KINDS = ("worlds", "maps", "tasks", "agents", "studies")
 
 
 @click.command(name="list", epilog=examples("qrmax list tasks"))
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @as_json
 def list_names(kind: str | None, as_json: bool) -> None:
-    """List the built-in worlds, maps, tasks and agents, or one kind of them."""
+    """List the built-in worlds, maps, tasks, agents and studies, or one kind of them."""
     from qrmax.agents.registry import agent_names
     from qrmax.automata.files import load_task, task_names
+    from qrmax.studies.library import study_names
     from qrmax.worlds.catalog import problem_names
     from qrmax.worlds.grid import load_map, map_names
 
@@ -26,6 +27,7 @@ def list_names(kind: str | None, as_json: bool) -> None:
             "maps": map_names(),
             "tasks": task_names(),
             "agents": agent_names(),
+            "studies": study_names(),
         }
         print_json({each: names[each] for each in kinds})
         return
@@ -43,6 +45,8 @@ def list_names(kind: str | None, as_json: bool) -> None:
             print_table(("map", "size", "start"), rows)
         elif each == "agents":
             _list_agents()
+        elif each == "studies":
+            _list_studies()
         else:
             tasks = [load_task(name) for name in task_names()]
             width = max(len(task.name) for task in tasks)
@@ -50,6 +54,15 @@ def list_names(kind: str | None, as_json: bool) -> None:
                 click.echo(
                     f"{task.name.ljust(width)}  {len(task.states):2d} states  {task.description}"
                 )
+
+
+def _list_studies() -> None:
+    from qrmax.studies.library import protocol_names, study_names, study_title
+
+    width = max(map(len, study_names()))
+    for name in study_names():
+        click.echo(f"{name.ljust(width)}  {study_title(name)}")
+    click.echo(f"\nEach with --protocol {' or '.join(protocol_names())}.")
 
 
 def _list_agents() -> None:

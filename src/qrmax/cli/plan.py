@@ -1,4 +1,7 @@
-"""`qrmax plan`: what the theory asks for and promises, beside what is done in practice."""
+"""`qrmax plan`: what the theory asks for and promises, beside what is done in practice.
+
+Of a study it is what is left to run, and how long that takes: see `plan_study.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,13 @@ import click
 
 from qrmax.agents.registry import check_agent, default_settings
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json, print_table
+from qrmax.cli.plan_study import (
+    STUDY_OPTIONS,
+    is_study,
+    plan_study,
+    refuse_study_options,
+    study_options,
+)
 from qrmax.cli.problems import agent_option, make_problem, problem_options
 from qrmax.errors import warn
 from qrmax.theory import (
@@ -33,6 +43,7 @@ BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": 
     epilog=examples(
         "qrmax plan office/map3/exp5 --agent rmax --epsilon 0.1 --delta 0.05",
         "qrmax plan --map my.txt --task my.toml --gamma 0.95 --json",
+        "qrmax plan paper/table4 --protocol as-published",
     )
 )
 @problem_options
@@ -50,6 +61,7 @@ BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": 
     type=int,
     help="Steps of an episode, for UCBVI and PSRL.  [default: where the problem cuts them off]",
 )
+@study_options
 @as_json
 def plan(
     agent: str,
@@ -61,12 +73,20 @@ def plan(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Show what learning PROBLEM takes, in theory and in practice.
+    """Show what learning PROBLEM takes, in theory and in practice; or what a study takes.
 
     The theory is that of the paper (see `qrmax.theory`): how many samples an agent needs before it
     may call something known, on how many steps its policy can be bad, and how much memory the
     methods take. In practice far fewer samples do.
+
+    Of a study, such as paper/table4 or your own TOML file, it shows how many runs there are and how
+    many are done, and estimates time and memory; nothing is run.
     """
+    study = {key: options.pop(key) for key in STUDY_OPTIONS}
+    if is_study(options["problem"]):
+        plan_study(options["problem"], as_json=as_json, **study)
+        return
+    refuse_study_options()
     check_agent(agent)
     problem = make_problem(**options)
     least, most = problem.reward_range()

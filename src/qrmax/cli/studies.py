@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def _complete_study(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]:
     """The built-in studies and the user's own files, for the shell."""
     from qrmax.cli.problems import names_or_files
-    from qrmax.studies.expand import study_names
+    from qrmax.studies.library import study_names
 
     return names_or_files(study_names(), incomplete)
 

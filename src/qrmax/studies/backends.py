@@ -26,6 +26,13 @@ ONE_THREAD = dict.fromkeys(  # each: there is a worker for each core
 )
 
 
+def count_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class Reply(NamedTuple):
     """A report, and the name of the assignment that it is about."""
 
@@ -60,7 +67,7 @@ class LocalBackend(Backend):
     """Processes of this machine, each served by a thread."""
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = workers or len(os.sched_getaffinity(0))
+        self.workers = workers or count_cores()
         self.capacity = 2 * self.workers  # so that a worker never waits for the driver
         self._assignments: SimpleQueue[tuple[str, Assignment]] = SimpleQueue()
         self._replies: SimpleQueue[Reply] = SimpleQueue()

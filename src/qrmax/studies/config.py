@@ -27,6 +27,7 @@ _KINDS = {  # what pydantic misses, in our words
     "model_type": "a name or a table",
     "int_type": "a whole number",
     "float_type": "a number",
+    "bool_type": "true or false",
 }
 
 
@@ -80,6 +81,7 @@ class Layer(BaseModel):
 
     model_config = _CLOSED
     about: str | None = None
+    comparable: bool | None = None  # whether the reference was made in the same way
     agents: list[Annotated[AgentEntry, _entry("agent")]] | None = None
     settings: dict[str, dict[str, Any]] = {}
     world: dict[str, Any] = {}

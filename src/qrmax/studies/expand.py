@@ -41,6 +41,7 @@ from qrmax.errors import ParameterError, QRMaxError, StudyError, UnknownNameErro
 from qrmax.model.problem import Problem
 from qrmax.source import Source, builtin_names
 from qrmax.studies.config import AgentEntry, Layer, ProblemEntry, StudyFile, shape_mistakes
+from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, study_names
 from qrmax.studies.mistakes import Mistake, refuse, value_mistakes
 from qrmax.studies.study import Cell, ProblemSpec, Study
 from qrmax.training.run import MAX_STEPS, make_session
@@ -49,20 +50,7 @@ from qrmax.worlds import grid as maps
 from qrmax.worlds.catalog import problem_names
 from qrmax.worlds.office import OfficeOptions
 
-STUDIES = Path(__file__).parent / "built_in"
-PROTOCOLS = Path(__file__).parent / "protocols"
-SUFFIX = ".toml"
 EVALUATE_EVERY = 1000
-
-
-def study_names() -> list[str]:
-    """The names of the built-in studies."""
-    return builtin_names(STUDIES, SUFFIX)
-
-
-def protocol_names() -> list[str]:
-    """The names of the built-in protocols."""
-    return builtin_names(PROTOCOLS, SUFFIX)
 
 
 def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> Study:
@@ -138,6 +126,7 @@ class _Expansion:
             protocol=self.protocol,
             title=self.file.title,
             about=self._said("about", ""),
+            comparable=self._said("comparable", True),
             cells=tuple(cells),
             seeds=tuple(self.file.seeds),
             training={

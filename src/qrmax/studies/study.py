@@ -115,6 +115,7 @@ class Study:
     training: Mapping[str, Any]  # max_steps, evaluate_every, and the stopping rule
     # what others have found, by problem and then by agent's label
     reference: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    comparable: bool = True  # whether that was found in the same way
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -179,6 +180,7 @@ class Study:
             "seeds": list(self.seeds),
             "training": dict(self.training),
             "reference": {problem: dict(row) for problem, row in self.reference.items()},
+            "comparable": self.comparable,
         }
 
     @staticmethod

@@ -1,0 +1,116 @@
+"""`qrmax plan STUDY`: what is left to run, how long it takes, and how much memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from qrmax.cli.output import print_facts, print_json
+from qrmax.cli.progress import duration
+from qrmax.cli.studies import folder_option, only_option, protocol_option, workers_option
+
+_OPTIONS = (protocol_option, only_option, workers_option, folder_option)
+STUDY_OPTIONS = ("protocol", "only", "workers", "folder")
+
+
+def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that choose a study's runs."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def is_study(name: str | None) -> bool:
+    """Whether this is the name of a study, not of a problem."""
+    from qrmax.studies.library import SUFFIX, study_names
+
+    return name is not None and (name in study_names() or name.endswith(SUFFIX))
+
+
+def refuse_study_options() -> None:
+    """A problem has no protocol, and so on."""
+    context = click.get_current_context()
+    for name in STUDY_OPTIONS:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = "output" if name == "folder" else name
+            raise click.UsageError(f"--{option} is for studies, such as paper/table4.")
+
+
+def plan_study(
+    name: str,
+    *,
+    protocol: str | None,
+    only: dict[str, list[str]],
+    workers: int | None,
+    folder: Path | None,
+    as_json: bool,
+) -> None:
+    """Print what the rest of a study takes."""
+    from qrmax.studies.backends import count_cores
+    from qrmax.studies.estimate import estimate
+    from qrmax.studies.expand import load_study
+    from qrmax.studies.results import status
+    from qrmax.studies.store import Store
+    from qrmax.studies.study import numbers_as_text
+    from qrmax.studies.sweep import default_folder, select
+
+    whole = load_study(name, protocol)
+    study, folder = select(whole, only), folder or default_folder(whole)
+    workers = workers or count_cores()
+    found, wanted = status(folder, study), estimate(study, Store(folder), workers)
+    if as_json:
+        print_json(
+            {
+                "study": study.name,
+                "protocol": study.protocol,
+                "folder": str(folder),
+                "problems": study.problems,
+                "agents": study.agents,
+                "seeds": study.seeds,
+                "training": study.training,
+                "runs": len(study),
+                "done": found.done,
+                "failed": found.failed,
+                "left": found.left,
+                "workers": workers,
+                "seconds": wanted.seconds,
+                "at_most": wanted.at_most,
+                "worker_bytes": wanted.worker_bytes,
+                "table_bytes": wanted.table_bytes,
+            }
+        )
+        return
+    rule = {k: v for k, v in study.training.items() if k not in ("max_steps", "evaluate_every")}
+    stop = rule.pop("stop")
+    how = ", ".join(f"{key} {value}" for key, value in rule.items())
+    at_most = "at most " if wanted.at_most else "about "
+    known = "if every run took all its steps" if wanted.at_most else "as the runs done so far"
+    print_facts(
+        {
+            "study": f"{study.name}, {study.protocol}" if study.protocol else study.name,
+            "problems": f"{len(study.problems)}: {_short(study.problems)}",
+            "agents": f"{len(study.agents)}: {_short(study.agents)}",
+            "seeds": numbers_as_text(study.seeds),
+            "training": f"up to {study.max_steps:,} steps, a check every "
+            f"{study.training['evaluate_every']:,}",
+            "stop": f"{stop} ({how})",
+            "runs": f"{len(study):,}: {found.done:,} done, {found.failed:,} failed, "
+            f"{found.left:,} left",
+            "time": f"{at_most}{duration(wanted.seconds)} with {workers} workers, {known}"
+            if found.left or found.failed
+            else "nothing left to run",
+            "memory": f"{workers * wanted.worker_bytes / 1e6:,.0f} MB: {workers} workers of "
+            f"{wanted.worker_bytes / 1e6:,.0f} MB; tables of up to "
+            f"{wanted.table_bytes / 1e6:,.1f} MB ({wanted.largest.label} on "
+            f"{wanted.largest.problem.label})",
+            "results": str(folder),
+        }
+    )
+
+
+def _short(names: tuple[str, ...]) -> str:
+    return ", ".join(names if len(names) <= 6 else (*names[:2], "...", names[-1]))

@@ -1,0 +1,68 @@
+"""The table of a study, from its results folder."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from qrmax.planning.policy_evaluation import evaluate
+from qrmax.planning.value_iteration import solve
+from qrmax.report.layout import Layout
+from qrmax.report.tables import Table, make_table
+from qrmax.studies.results import results
+from qrmax.studies.study import ProblemSpec, Study, numbers_as_text
+
+# The columns of a reference that are not about an agent but about the optimal policy.
+LENGTH, SUCCESS = "optimum: mean length", "optimum: success %"
+
+
+def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
+    """The table of a study, with what others have found beside it."""
+    import polars
+
+    found = results(folder)
+    ours = found.filter(polars.col("id").is_in([run.id for run in study.runs()]))
+    return make_table(ours, study_layout(study))
+
+
+def study_layout(study: Study) -> Layout:
+    """How the table of a study is laid out."""
+    protocol = f" --protocol {study.protocol}" if study.protocol else ""
+    title = study.title or study.name
+    published = {
+        problem: (row[LENGTH], row[SUCCESS] / 100.0)
+        for problem, row in study.reference.items()
+        if LENGTH in row and SUCCESS in row and problem in study.problems
+    }
+    specs = {cell.problem.label: cell.problem for cell in study.cells}
+    return Layout(
+        title=f"{title}, {study.protocol}" if study.protocol else title,
+        about=study.about,
+        command=f"qrmax sweep {study.name}{protocol}",
+        seeds=numbers_as_text(study.seeds),
+        problems=study.problems,
+        labels=study.agents,
+        reference={
+            (problem, label): row[label]
+            for problem, row in study.reference.items()
+            for label in study.agents
+            if label in row and problem in study.problems
+        },
+        optimum={problem: optimum(specs[problem]) for problem in published},
+        optimum_reference=published,
+        compare=study.comparable,
+    )
+
+
+class Optimum(NamedTuple):
+    """What the optimal policy brings."""
+
+    mean_length: float  # of successful episodes
+    success: float  # probability
+
+
+def optimum(spec: ProblemSpec) -> Optimum:
+    """What the optimal policy of a problem brings in the world with slips, as the paper has it."""
+    problem = ProblemSpec(spec.label, spec.name, spec.map, spec.task, {}).make()
+    found = evaluate(problem, solve(problem).policy)
+    return Optimum(found.mean_length or 0.0, found.success)
