@@ -49,6 +49,14 @@ INTERRUPTED = 130
 @click.option("--address", help="Of a Ray cluster: auto, or ray://HOST:10001.")
 @only_option
 @folder_option
+@click.option(
+    "--checkpoint-every",
+    type=float,
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How much work of a run can be lost.",
+)
 @click.option("--fresh", is_flag=True, help="Run again what is complete already.")
 @click.option("--verbose", is_flag=True, help="A line for each run that ends.")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from qrmax.errors import QRMaxWarning
 from qrmax.studies.store import Store
 from qrmax.studies.study import Cell, RunSpec, Study
+from qrmax.studies.work import curve_as_parquet
 from qrmax.training.run import make_session
 from qrmax.training.stopping import as_rule
 
@@ -130,6 +131,7 @@ def _table_bytes(cell: Cell) -> int:
 
 
 def _peak_bytes() -> int:
-    """The most memory that this process, which has done what a worker does, has had."""
+    """The most memory that this process has had, once it has done what a worker does."""
+    curve_as_parquet([])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qrmax.errors import StoreError, UnknownNameError
+from qrmax.errors import StoreError, UnknownNameError, check_range
 from qrmax.studies.backends import Backend, make_backend
 from qrmax.studies.estimate import Pace, kind_of
 from qrmax.studies.expand import load_study
@@ -24,7 +24,7 @@ from qrmax.studies.study import FILTERS, RunSpec, Study
 from qrmax.studies.work import Assignment, Report
 
 RESULTS = "results"
-STRETCH = 10.0  # seconds between two checkpoints of a run
+CHECKPOINT_EVERY = 10.0  # seconds
 PATIENCE = 0.2  # seconds to wait for a reply before looking around
 LIVES = 3  # workers that may die over a run
 
@@ -96,6 +96,7 @@ def sweep(
     only: Mapping[str, str | Sequence[str]] | None = None,
     folder: str | os.PathLike[str] | None = None,
     fresh: bool = False,
+    checkpoint_every: float = CHECKPOINT_EVERY,
     on_event: Callable[[Event], None] | None = None,
 ) -> Summary:
     """Run a study: a built-in one by its name, your own TOML file by its path, or itself.
@@ -104,8 +105,8 @@ def sweep(
     `qrmax.results(folder)`. What is complete there is not run again, unless it is to be `fresh`.
     `only` chooses runs by patterns: `{"problem": "office/map1/*", "agent": ["qrmax", "rmax"]}`.
     `workers` is the number of processes, by default that of the cores; `backend="ray"` runs them
-    with Ray, on the cluster at `address` if there is one. The results are the same whatever is
-    chosen.
+    with Ray, on the cluster at `address` if there is one. A run is checkpointed about every so many
+    seconds. The results are the same whatever is chosen.
     """
     whole = study if isinstance(study, Study) else load_study(study, protocol)
     with open_sweep(
@@ -116,6 +117,7 @@ def sweep(
         only=only or {},
         folder=folder,
         fresh=fresh,
+        checkpoint_every=checkpoint_every,
     ) as running:
         for event in running.events():
             if on_event is not None:
@@ -133,13 +135,16 @@ def open_sweep(
     only: Mapping[str, str | Sequence[str]],
     folder: str | os.PathLike[str] | None,
     fresh: bool,
+    checkpoint_every: float,
 ) -> Iterator[Sweep]:
     """The sweep that `sweep` goes through; see there. Its folder is locked."""
+    check_range("checkpoint_every", checkpoint_every, above=0.0)
     part = select(study, only)
     store = Store(default_folder(study) if folder is None else folder)
     with store.lock():
         prepare(store, study)
-        yield Sweep(part, store, make_backend(backend, workers, address), fresh=fresh)
+        workplace = make_backend(backend, workers, address)
+        yield Sweep(part, store, workplace, fresh=fresh, checkpoint_every=checkpoint_every)
 
 
 def select(study: Study, only: Mapping[str, str | Sequence[str]]) -> Study:
@@ -184,7 +189,7 @@ class Sweep:
     store: Store
     backend: Backend
     fresh: bool = False
-    stretch: float = STRETCH
+    checkpoint_every: float = CHECKPOINT_EVERY
     done: int = 0
     failed: int = 0
     stopping: bool = False
@@ -243,7 +248,8 @@ class Sweep:
 
     def _submit(self, key: str) -> None:
         state = self._under_way[key]
-        self.backend.submit(key, Assignment(state.run.config(), state.checkpoint, self.stretch))
+        assignment = Assignment(state.run.config(), state.checkpoint, self.checkpoint_every)
+        self.backend.submit(key, assignment)
 
     def _take(self, key: str, report: Report) -> Event:
         """Keep what has come back, and go on with what is not finished."""
