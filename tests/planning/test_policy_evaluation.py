@@ -11,6 +11,7 @@ import qrmax
 from qrmax.errors import ParameterError
 from qrmax.planning import reference
 from random_problems import problems, random_policy, size_of
+from small_problems import errand
 
 pytestmark = pytest.mark.small_enough_without_jit
 
@@ -78,6 +79,17 @@ def test_success_that_is_long_in_coming_is_still_counted_in_full(cycle: int, cha
     result = qrmax.evaluate(problem, np.zeros((cycle + 2, 3), dtype=int))
     assert result.success == pytest.approx(0.5, rel=1e-6)
     assert result.mean_length == pytest.approx(1 / (2 * chance), rel=1e-6)
+
+
+@pytest.mark.parametrize("slip", [0.0, 0.1])
+def test_success_is_waited_for_where_discounting_has_left_nothing_of_its_reward(
+    slip: float,
+) -> None:
+    problem = errand(cells=60, limit=500, slip=slip)
+    result = qrmax.evaluate(problem, qrmax.solve(problem, 0.1).policy, 0.1)
+    assert result.success == pytest.approx(1.0)
+    assert result.mean_length == pytest.approx(60 / (1 - slip))
+    assert result.nominal_length == 60
 
 
 def test_a_policy_that_never_arrives_has_no_mean_length() -> None:

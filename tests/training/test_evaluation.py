@@ -16,6 +16,7 @@ import qrmax
 from qrmax.errors import ModelError
 from qrmax.model.simulator import Simulator
 from qrmax.seeding import stream
+from qrmax.training import evaluation
 from qrmax.training.evaluation import Point, Referee, relative_gap
 from qrmax.training.stopping import Welch
 from random_problems import problems, random_policy
@@ -164,6 +165,29 @@ def test_a_policy_that_was_changed_is_judged_anew() -> None:
     before = referee.evaluate(policy)
     policy[:] = never_fetching(referee.problem)
     assert referee.evaluate(policy) == qrmax.evaluate(referee.problem, policy) != before
+
+
+def test_a_policy_that_was_changed_is_compared_anew() -> None:
+    referee = Referee(corridor(), 0.9)
+    policy = fetching(referee.problem)
+    assert referee.is_near(policy, 0.05)
+    assert not referee.is_near(policy, -1e-6)  # another question about the same policy
+    policy[:] = never_fetching(referee.problem)
+    assert not referee.is_near(policy, 0.05)
+
+
+def test_a_policy_that_stays_the_same_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    referee, judged = Referee(corridor(), 0.9), []
+
+    def evaluate(problem: qrmax.Problem, policy: np.ndarray, gamma: float) -> qrmax.Evaluation:
+        judged.append(policy)
+        return qrmax.evaluate(problem, policy, gamma)
+
+    monkeypatch.setattr(evaluation, "evaluate", evaluate)
+    policy = fetching(referee.problem)
+    for step in range(3):
+        assert referee.point(step, policy.copy()).gap == referee.gap(policy) == 0.0
+    assert len(judged) == 1 + 1  # this one and the optimum
 
 
 @pytest.mark.small_enough_without_jit

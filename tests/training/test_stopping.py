@@ -14,7 +14,7 @@ from scipy import stats
 import qrmax
 from qrmax.errors import ParameterError, UnknownNameError
 from qrmax.seeding import stream
-from qrmax.training.evaluation import Referee
+from qrmax.training.evaluation import Referee, relative_gap
 from qrmax.training.stopping import (
     RULES,
     Budget,
@@ -27,6 +27,7 @@ from qrmax.training.stopping import (
     welch_p_value,
 )
 from qrmax.worlds.catalog import problem_names
+from random_problems import ANY_SIGN, NON_NEGATIVE, problems, random_policy
 from small_runs import corridor, fetching, never_fetching
 
 
@@ -88,6 +89,22 @@ def test_exact_draws_the_line_where_it_is_told_to() -> None:
     assert 0.05 < gap < 0.95
     assert passes(Exact(within=gap), policy, referee)
     assert not passes(Exact(within=np.nextafter(gap, 0.0)), policy, referee)
+
+
+@given(data=st.data())
+def test_exact_decides_as_the_gap_does_on_any_problem(data: st.DataObject) -> None:
+    """However early it is certain of it."""
+    problem = data.draw(problems(data.draw(st.sampled_from([NON_NEGATIVE, ANY_SIGN, (0.0,)]))))
+    problem.max_episode_steps = data.draw(st.sampled_from([None, 1, 5, 60]))
+    referee = Referee(problem, data.draw(st.sampled_from([0.5, 0.9])))
+    seed, share = data.draw(st.integers(0, 999)), data.draw(st.sampled_from([0.0, 0.2, 1.0]))
+    changed = np.random.default_rng(seed).random(referee.solution.policy.shape) < share
+    policy = np.where(changed, random_policy(problem, seed), referee.solution.policy)
+    value = qrmax.evaluate(problem, policy, referee.gamma).start_value
+    gap = relative_gap(value, referee.best)
+    for within in (0.0, 0.05, 0.5, gap, np.nextafter(gap, 0.0), gap - 1e-6, gap + 1e-6):
+        if 0.0 <= within < 1.0:
+            assert passes(Exact(within=float(within)), policy, referee) == (gap <= within)
 
 
 def test_nominal_wants_the_length_of_the_optimal_run_and_nothing_else() -> None:

@@ -11,11 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import qrmax
-from qrmax.errors import ModelError
+from gym_worlds import lake
+from qrmax.errors import ModelError, ParameterError
 from qrmax.seeding import Stream
 from qrmax.training.evaluation import Referee, relative_gap
-from qrmax.training.run import make_session
-from qrmax.training.stopping import Budget, Exact, Nominal, StoppingRule
+from qrmax.training.run import finish, make_session
+from qrmax.training.stopping import Budget, Exact, Nominal, StoppingRule, Welch
 from qrmax.training.trainer import Evaluated, Event, Progressed, Stopped
 from random_problems import problems
 from small_runs import LEARNERS, Learner, assert_same_run, corridor, every_learner
@@ -238,3 +239,53 @@ def test_seeds_reproduce_and_differ(learner: Learner) -> None:
         )
         if a.shape == b.shape
     )
+
+
+# --- one referee for many runs
+
+
+@pytest.mark.parametrize("rule", [Exact(), Nominal(), Welch(episodes=20)])
+def test_runs_that_share_a_referee_are_the_same_to_the_last_bit(rule: StoppingRule) -> None:
+    """Whatever the referee has seen before."""
+    problem = corridor()
+    referee = Referee(problem, 0.9)
+    for learner in LEARNERS.values():
+        for seed in (3, 4):
+            options = {**learner.settings, "seed": seed, "max_steps": 2000, "evaluate_every": EVERY}
+            session = make_session(learner.name, problem, stop=rule, referee=referee, **options)
+            assert session.referee is referee
+            alone = learner.train(problem, stop=rule, **options)
+            assert_same_run(finish(session), alone)
+
+
+def test_a_shared_referee_solves_the_problem_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = []
+
+    def solve(problem: qrmax.Problem, gamma: float) -> qrmax.Solution:
+        solved.append(problem)
+        return qrmax.solve(problem, gamma)
+
+    monkeypatch.setattr("qrmax.training.evaluation.solve", solve)
+    problem = corridor()
+    referee = Referee(problem, 0.9)
+    for seed in range(3):
+        for judge in (referee, None):
+            finish(make_session("qrm", problem, seed=seed, max_steps=1000, referee=judge))
+    assert len(solved) == 1 + 3
+
+
+@pytest.mark.parametrize(
+    ("problem", "gamma"), [(corridor(), 0.9), (corridor(length=9), 0.9), (None, 0.8)]
+)
+def test_a_referee_of_another_problem_or_gamma_is_refused(
+    problem: qrmax.Problem | None, gamma: float
+) -> None:
+    ours = corridor()
+    other = Referee(problem or ours, gamma)
+    with pytest.raises(ParameterError, match=f"referee judges 'corridor' with gamma {gamma}"):
+        make_session("qrmax", ours, referee=other)
+
+
+def test_an_environment_has_no_referee() -> None:
+    with pytest.raises(ParameterError, match="referee judges 'corridor'"):
+        make_session("qrmax", lake(), referee=Referee(corridor(), 0.9))

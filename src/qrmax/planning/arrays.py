@@ -40,6 +40,15 @@ class TaskModel(NamedTuple):
     reward: FloatArray  # [q, label], the mean
 
 
+class Likeliest(NamedTuple):
+    """The most likely outcomes."""
+
+    env: IntArray  # [s, a], the world state reached
+    task: IntArray  # [q, label], the machine state reached
+    q: int  # where an episode starts
+    s: int
+
+
 class Block(NamedTuple):
     """The Bellman equation of one machine state, its world states renumbered.
 
@@ -49,6 +58,23 @@ class Block(NamedTuple):
     constant: FloatArray  # [i, a]
     target: IntArray  # [i, a, k]
     weight: FloatArray  # [i, a, k]
+
+
+class Chain(NamedTuple):
+    """What a policy leads to: the pairs that it can reach, numbered as they are come upon.
+
+    Pair i leads to `target[e]` with probability `weight[e]`, for e from `ends[i - 1]` to `ends[i]`;
+    otherwise the episode ends there.
+    """
+
+    number: IntArray  # [q, s], -1 where not known
+    pair: IntArray  # [i], q |S| + s
+    ends: NDArray[np.int64]  # [i]
+    reward: FloatArray  # [i], the mean that a step from here pays
+    worth: FloatArray  # [i], the mean of what the pairs it leads to are worth
+    stay: FloatArray  # [i], the probability that the episode goes on
+    target: IntArray  # [e]
+    weight: FloatArray  # [e]
 
 
 class Worklist(NamedTuple):

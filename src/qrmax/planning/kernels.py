@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numba import njit
 
-from qrmax.planning.arrays import Block
+from qrmax.planning.arrays import Block, Chain
 
 if TYPE_CHECKING:  # numba does not read annotations
     from collections.abc import Callable
@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # numba does not read annotations
         EnvModel,
         FloatArray,
         IntArray,
+        Likeliest,
         Order,
         Rules,
         Tables,
@@ -67,6 +68,7 @@ ANY_ACTION = np.empty((0, 0), dtype=np.int32)
 
 _NEGLIGIBLE = 1e-300  # below this, relative changes are about the grain of the number format
 _SPENT = 1e-18  # of the mass that has succeeded: what is left cannot change the sums
+_LONG = 10_000  # steps after which other ways to compare a policy are quicker
 _REACH = 64  # how many distances behind the front its news are still awaited
 _SWEEPS = 64  # the most sweeps in a round
 _PATIENCE = 2  # rounds before the first extrapolation is prepared
@@ -737,7 +739,7 @@ def follow(
     env: EnvModel,
     task: TaskModel,
     done: BoolArray,
-    success: BoolArray,
+    success: FloatArray,
     policy: IntArray,
     start: FloatArray,
     gamma: float,
@@ -748,86 +750,173 @@ def follow(
     Returns the discounted reward collected, the probability of success within these steps, and the
     mean of (length x success).
     """
-    succ, prob, reward = env.succ, env.prob, env.reward
-    label_of, next_state, task_prob, task_reward = task
-    n_q, n_states = done.shape
-    here, there = start.copy(), np.zeros(start.shape)  # probability mass now and one step later
-    active, reached = np.empty(start.size, np.int32), np.empty(start.size, np.int32)
-    n_active = 0
-    collected = succeeded = lengths = 0.0
-    for q in range(n_q):
-        for s in range(n_states):
-            if start[q, s] > 0.0 and not done[q, s]:
-                active[n_active] = q * n_states + s
-                n_active += 1
-            elif success[q]:
-                succeeded += start[q, s]
-    discount = 1.0
+    chain, here, there, known, succeeded = _begin(env, task, done, success, start)
+    laid, collected, lengths, discount = 0, 0.0, 0.0, 1.0
     for step in range(1, steps + 1):
-        n_reached, alive = 0, 0.0
-        for i in range(n_active):
-            q, s = active[i] // n_states, active[i] % n_states
-            mass, a = here[q, s], policy[q, s]
-            here[q, s] = 0.0
-            collected += discount * mass * reward[s, a]
-            for k in range(succ.shape[2]):
-                arriving = mass * prob[s, a, k]
-                if arriving <= 0.0:
-                    continue
-                target = succ[s, a, k]
-                label = label_of[target]
-                collected += discount * arriving * task_reward[q, label]
-                for j in range(next_state.shape[2]):
-                    moving = arriving * task_prob[q, label, j]
-                    next_q = next_state[q, label, j]
-                    if moving <= 0.0:
-                        continue
-                    if not done[next_q, target]:
-                        if there[next_q, target] == 0.0:
-                            reached[n_reached] = next_q * n_states + target
-                            n_reached += 1
-                        there[next_q, target] += moving
-                        alive += moving
-                    elif success[next_q]:
-                        succeeded += moving
-                        lengths += moving * step
+        laid, known = known, _lay_out(env, task, done, success, policy, chain, laid, known)
+        paid, won, alive = _spread(chain, laid, here, there)
         here, there = there, here
-        active, reached, n_active = reached, active, n_reached
+        collected += discount * paid
+        succeeded += won
+        lengths += won * step
         discount *= gamma
-        if alive <= _SPENT * succeeded or (discount <= _SPENT and not np.any(success)):
+        if alive <= _SPENT * succeeded:
             break
+        if discount <= _SPENT and known == laid and not np.any(chain.worth[:known]):
+            break  # success can never come
     return collected, succeeded, lengths
 
 
 @_compiled
-def nominal_run(
+def bracket(
     env: EnvModel,
     task: TaskModel,
     done: BoolArray,
-    success: BoolArray,
+    ceiling: FloatArray,
     policy: IntArray,
-    q: int,
-    s: int,
-    steps: int,
-) -> int:
-    """The length of the run where the most likely outcome always happens; -1 without success."""
-    for step in range(steps + 1):
-        if done[q, s]:
-            return step if success[q] else -1
-        s = _most_likely(env, s, policy[q, s])
-        label = task.label[s]
-        q = task.next_state[q, label, np.argmax(task.prob[q, label])]
-    return -1
+    start: FloatArray,
+    gamma: float,
+    limit: int,
+    worst: float,
+    low: float,
+    high: float,
+) -> tuple[float, float]:
+    """The least and the most that a policy can bring, followed until above `high` or below `low`.
+
+    What is still to come is at least `worst` and at most `ceiling[q, s]`, or more by what a limit
+    to the length of episodes may spare the policy (see `comparison.py`).
+    """
+    chain, here, there, known, _ = _begin(env, task, done, ceiling, start)
+    laid, collected, discount = 0, 0.0, 1.0
+    least, most, spared = -np.inf, np.inf, -worst * gamma**limit
+    for step in range(1, min(limit, _LONG) + 1):
+        laid, known = known, _lay_out(env, task, done, ceiling, policy, chain, laid, known)
+        paid, hoped, alive = _spread(chain, laid, here, there)
+        here, there = there, here
+        collected += discount * paid
+        discount *= gamma
+        least = collected + discount * alive * worst
+        most = collected + discount * hoped + alive * spared
+        if step == limit:
+            least = most = collected
+        if least > high or most < low or discount <= _SPENT:
+            break
+    return least, most
 
 
 @_compiled
-def _most_likely(env: EnvModel, s: int, a: int) -> int:
-    best, target = 0.0, s
-    for k in range(env.succ.shape[2]):
-        total = 0.0  # outcomes listed twice count together
-        for j in range(env.succ.shape[2]):
-            if env.succ[s, a, j] == env.succ[s, a, k]:
-                total += env.prob[s, a, j]
-        if total > best:
-            best, target = total, env.succ[s, a, k]
-    return target
+def _begin(
+    env: EnvModel, task: TaskModel, done: BoolArray, worth: FloatArray, start: FloatArray
+) -> tuple[Chain, FloatArray, FloatArray, int, float]:
+    """A chain of the pairs where episodes start, the mass on them, and what is over at once."""
+    size, width = start.size, env.succ.shape[2] * task.next_state.shape[2]
+    chain = Chain(
+        np.full(start.shape, -1, np.int32),
+        np.empty(size, np.int32),
+        np.empty(size, np.int64),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size * width, np.int32),
+        np.empty(size * width),
+    )
+    here, there = np.zeros(size), np.zeros(size)
+    known, over = 0, 0.0
+    for q in range(start.shape[0]):
+        for s in range(start.shape[1]):
+            if start[q, s] > 0.0:
+                if done[q, s]:
+                    over += start[q, s] * worth[q, s]
+                else:
+                    chain.number[q, s], chain.pair[known] = known, q * start.shape[1] + s
+                    here[known] = start[q, s]
+                    known += 1
+    return chain, here, there, known, over
+
+
+@_compiled
+def _lay_out(
+    env: EnvModel,
+    task: TaskModel,
+    done: BoolArray,
+    worth_of: FloatArray,
+    policy: IntArray,
+    chain: Chain,
+    laid: int,
+    known: int,
+) -> int:
+    """Lay out the pairs of a chain that are known but not laid out yet; then how many are known.
+
+    A pair is known once one that leads to it has been laid out, so that the chain grows by what
+    can be reached in one step more.
+    """
+    succ, prob, env_reward = env.succ, env.prob, env.reward
+    label_of, next_state, task_prob, task_reward = task
+    number, pair, ends, reward, worth, stay, target, weight = chain
+    edge = ends[laid - 1] if laid > 0 else 0
+    for i in range(laid, known):
+        q, s = divmod(pair[i], number.shape[1])
+        a = policy[q, s]
+        paid, brought, staying = env_reward[s, a], 0.0, 0.0
+        for k in range(succ.shape[2]):
+            p = prob[s, a, k]
+            if p <= 0.0:
+                continue
+            s_next = succ[s, a, k]
+            label = label_of[s_next]
+            paid += p * task_reward[q, label]
+            for j in range(next_state.shape[2]):
+                moving, q_next = p * task_prob[q, label, j], next_state[q, label, j]
+                if moving <= 0.0:
+                    continue
+                brought += moving * worth_of[q_next, s_next]
+                if done[q_next, s_next]:
+                    continue
+                if number[q_next, s_next] < 0:
+                    number[q_next, s_next] = known
+                    pair[known] = q_next * number.shape[1] + s_next
+                    known += 1
+                staying += moving
+                target[edge], weight[edge] = number[q_next, s_next], moving
+                edge += 1
+        ends[i], reward[i], worth[i], stay[i] = edge, paid, brought, staying
+    return known
+
+
+@_compiled
+def _spread(
+    chain: Chain, laid: int, here: FloatArray, there: FloatArray
+) -> tuple[float, float, float]:
+    """Move the mass one step on; what that pays, what it is worth, and how much goes on."""
+    _, _, ends, reward, worth, stay, target, weight = chain
+    paid = brought = staying = 0.0
+    edge = _wide(0)
+    for i in range(laid):
+        mass, end = here[i], _wide(ends[i])
+        if mass > 0.0:
+            here[i] = 0.0
+            paid += mass * reward[i]
+            brought += mass * worth[i]
+            staying += mass * stay[i]
+            while edge < end:
+                there[_unsigned(target[edge])] += mass * weight[edge]
+                edge += _wide(1)
+        edge = end
+    return paid, brought, staying
+
+
+@_compiled
+def nominal_run(
+    likeliest: Likeliest, label: IntArray, done: BoolArray, policy: IntArray, steps: int
+) -> tuple[int, int]:
+    """How long the run is where the most likely outcome always happens, and where it ends.
+
+    The length is -1 where it is not over after so many steps.
+    """
+    env, task, q, s = likeliest
+    for step in range(steps + 1):
+        if done[q, s]:
+            return step, q
+        s = env[s, policy[q, s]]
+        q = task[q, label[s]]
+    return -1, q

@@ -9,7 +9,14 @@ import numpy as np
 
 from qrmax.model.problem import Problem
 from qrmax.planning import kernels
-from qrmax.planning.arrays import BoolArray, EnvModel, FloatArray, IntArray, TaskModel
+from qrmax.planning.arrays import (
+    BoolArray,
+    EnvModel,
+    FloatArray,
+    IntArray,
+    Likeliest,
+    TaskModel,
+)
 
 
 class Model(NamedTuple):
@@ -18,6 +25,8 @@ class Model(NamedTuple):
     env: EnvModel
     task: TaskModel
     done: BoolArray  # [q, s]
+    success: FloatArray  # [q, s], 1 where the episode has ended well
+    likeliest: Likeliest
     layers: tuple[IntArray, ...]  # groups of machine states, last first
     start: FloatArray  # [q, s]
 
@@ -47,6 +56,7 @@ def unlinked_env(n_states: int, n_actions: int, n_successors: int) -> EnvModel:
 def _build(problem: Problem) -> Model:
     mdp, table = problem.mdp, problem.table
     head, link = kernels.link_predecessors(mdp.succ, mdp.prob)
+    start = np.ascontiguousarray(problem.start().T)
     return Model(
         env=EnvModel(mdp.succ, mdp.prob, mdp.expected_reward(), head, link),
         task=TaskModel(
@@ -56,9 +66,19 @@ def _build(problem: Problem) -> Model:
             reward=(table.prob * table.reward).sum(axis=2),
         ),
         done=np.ascontiguousarray(problem.done().T),
+        success=np.repeat(table.success.astype(np.float64)[:, None], mdp.n_states, axis=1),
+        likeliest=_likeliest(problem, start),
         layers=machine_layers(table.next_state, table.terminal),
-        start=np.ascontiguousarray(problem.start().T),
+        start=start,
     )
+
+
+def _likeliest(problem: Problem, start: FloatArray) -> Likeliest:
+    task = problem.table
+    moves = np.take_along_axis(task.next_state, task.prob.argmax(axis=2)[:, :, None], axis=2)
+    q, s = divmod(int(start.argmax()), start.shape[1])
+    env = problem.mdp.nominal().succ
+    return Likeliest(env[:, :, 0].copy(), moves[:, :, 0].copy(), q, s)
 
 
 def machine_layers(next_state: IntArray, terminal: BoolArray) -> tuple[IntArray, ...]:

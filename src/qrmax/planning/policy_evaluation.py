@@ -25,7 +25,8 @@ from qrmax.errors import ParameterError, check_count, check_range
 from qrmax.model.mdp import TabularMDP
 from qrmax.model.problem import Problem, check_problem
 from qrmax.planning import kernels
-from qrmax.planning.arrays import BoolArray, FloatArray, IntArray, TaskModel
+from qrmax.planning.arrays import FloatArray, IntArray, TaskModel
+from qrmax.planning.comparison import Comparison
 from qrmax.planning.models import Model, model_of
 from qrmax.planning.value_iteration import solve, solve_model
 
@@ -68,28 +69,13 @@ def evaluate(
         value, success, lengths = _without_limit(problem, model, actions, gamma)
     else:
         check_count("max_episode_steps", max_episode_steps)
-        succeeds = problem.table.success
-        value, success, lengths = _follow(model, succeeds, actions, gamma, max_episode_steps)
+        value, success, lengths = _follow(model, actions, gamma, max_episode_steps)
     return Evaluation(
         start_value=value,
         success=success,
         mean_length=lengths / success if success > 0.0 else None,
         nominal_length=_nominal_length(problem, model, actions, max_episode_steps),
     )
-
-
-def start_value(problem: Problem, policy: IntArray, gamma: float) -> float:
-    """The discounted reward of an episode under a policy `[s, q]`, and nothing else.
-
-    Rewards so far ahead that discounting leaves nothing of them are not waited for, which makes
-    this quicker than `evaluate`.
-    """
-    limit = problem.max_episode_steps
-    if limit is None:
-        return evaluate(problem, policy, gamma).start_value
-    never = np.zeros(problem.n_task_states, dtype=bool)  # how episodes end does not matter here
-    actions = np.ascontiguousarray(policy.T, dtype=np.int32)
-    return _follow(model_of(problem), never, actions, gamma, limit)[0]
 
 
 def nominal_length(problem: Problem, policy: IntArray) -> int | None:
@@ -106,15 +92,15 @@ def warm_up() -> None:
     mdp = TabularMDP([[[1]], [[1]]], [[[1.0]], [[1.0]]])
     task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
     problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=1)
+    solution = solve(problem)
     for limit in (1, None):
-        evaluate(problem, solve(problem).policy, max_episode_steps=limit)
+        evaluate(problem, solution.policy, max_episode_steps=limit)
+    Comparison(solution).exceeds(solution.policy, 0.0)
 
 
-def _follow(
-    model: Model, success: BoolArray, policy: IntArray, gamma: float, limit: int
-) -> tuple[float, float, float]:
+def _follow(model: Model, policy: IntArray, gamma: float, limit: int) -> tuple[float, float, float]:
     value, chance, lengths = kernels.follow(
-        model.env, model.task, model.done, success, policy, model.start, gamma, limit
+        model.env, model.task, model.done, model.success, policy, model.start, gamma, limit
     )
     return float(value), float(chance), float(lengths)
 
@@ -153,12 +139,15 @@ def _paying(model: Model, reward: FloatArray) -> TaskModel:
 def _nominal_length(
     problem: Problem, model: Model, policy: IntArray, limit: int | None
 ) -> int | None:
-    q, s = divmod(int(model.start.argmax()), model.start.shape[1])
-    longest = model.start.size if limit is None else limit  # a longer run would repeat itself
-    length = kernels.nominal_run(
-        model.env, model.task, model.done, problem.table.success, policy, q, s, longest
+    longest = model.start.size  # a longer run would repeat itself
+    length, q = kernels.nominal_run(
+        model.likeliest,
+        model.task.label,
+        model.done,
+        policy,
+        longest if limit is None else min(limit, longest),
     )
-    return int(length) if length >= 0 else None
+    return int(length) if length >= 0 and problem.table.success[q] else None
 
 
 def _check_policy(problem: Problem, policy: ArrayLike) -> IntArray:

@@ -17,7 +17,8 @@ from qrmax.agents import kernels
 from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
 from qrmax.planning.arrays import FloatArray, IntArray
-from qrmax.planning.policy_evaluation import Evaluation, evaluate, nominal_length, start_value
+from qrmax.planning.comparison import Comparison
+from qrmax.planning.policy_evaluation import Evaluation, evaluate, nominal_length
 from qrmax.planning.value_iteration import Solution, solve
 from qrmax.seeding import Stream
 
@@ -43,7 +44,9 @@ class Referee:
     def __init__(self, problem: Problem, gamma: float) -> None:
         self.problem = problem
         self.gamma = gamma
-        self._last: tuple[IntArray, float] | None = None  # the policy asked about last, its gap
+        self._policy: IntArray | None = None  # the one asked about last, and what was found
+        self._evaluation: Evaluation | None = None
+        self._near: dict[float, bool] = {}
 
     @cached_property
     def solution(self) -> Solution:
@@ -53,22 +56,35 @@ class Referee:
     @cached_property
     def best(self) -> float:
         """What the optimal policy brings."""
-        return start_value(self.problem, self.solution.policy, self.gamma)
+        return evaluate(self.problem, self.solution.policy, self.gamma).start_value
 
     @cached_property
     def shortest(self) -> int | None:
         """The nominal length of the optimal policy."""
         return self.nominal_length(self.solution.policy)
 
-    def gap(self, policy: IntArray) -> float:
-        """How far its value is below the optimum, relative to that."""
-        if self._last is None or not np.array_equal(self._last[0], policy):
-            self._last = policy.copy(), self._gap(policy)  # it may be changed in place
-        return self._last[1]
+    @cached_property
+    def _comparison(self) -> Comparison:
+        return Comparison(self.solution)
 
     def evaluate(self, policy: IntArray) -> Evaluation:
         """All that this policy brings."""
-        return evaluate(self.problem, policy, self.gamma)
+        self._look_at(policy)
+        if self._evaluation is None:
+            self._evaluation = evaluate(self.problem, policy, self.gamma)
+        return self._evaluation
+
+    def gap(self, policy: IntArray) -> float:
+        """How far its value is below the optimum, relative to that."""
+        return relative_gap(self.evaluate(policy).start_value, self.best)
+
+    def is_near(self, policy: IntArray, within: float) -> bool:
+        """Whether its gap is no more than this; mostly far quicker to tell than the gap."""
+        self._look_at(policy)
+        if within not in self._near:
+            worth = self._comparison.exceeds(policy, self.best - within * abs(self.best))
+            self._near[within] = self.gap(policy) <= within if worth is None else worth
+        return self._near[within]
 
     def nominal_length(self, policy: IntArray) -> int | None:
         """The length of its run where the most likely outcome always happens."""
@@ -103,13 +119,15 @@ class Referee:
 
     def point(self, step: int, policy: IntArray) -> Point:
         """The row of a learning curve at this step."""
-        judged = self.evaluate(policy)
-        return Point(
-            step, judged.start_value, self.gap(policy), judged.success, judged.nominal_length
-        )
+        judged, gap = self.evaluate(policy), self.gap(policy)
+        return Point(step, judged.start_value, gap, judged.success, judged.nominal_length)
 
-    def _gap(self, policy: IntArray) -> float:
-        return relative_gap(start_value(self.problem, policy, self.gamma), self.best)
+    def _look_at(self, policy: IntArray) -> None:
+        """Forget what was found of another policy."""
+        if self._policy is None or not np.array_equal(self._policy, policy):
+            self._policy = policy.copy()  # it may be changed in place
+            self._evaluation = None
+            self._near = {}
 
 
 def relative_gap(value: float, best: float) -> float:

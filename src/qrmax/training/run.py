@@ -15,7 +15,7 @@ from qrmax.planning.arrays import IntArray
 from qrmax.planning.policy_evaluation import Evaluation
 from qrmax.seeding import stream
 from qrmax.training.environment import EnvPlayer
-from qrmax.training.evaluation import Point
+from qrmax.training.evaluation import Point, Referee
 from qrmax.training.stopping import Budget, StoppingRule, as_rule
 from qrmax.training.trainer import Event, Session, TrainingConfig
 
@@ -75,9 +75,14 @@ def make_session(
     stop: str | StoppingRule | None = None,
     evaluate_every: int = 1000,
     compiled: bool = True,
+    referee: Referee | None = None,
     **settings: Any,
 ) -> Session:
-    """The session that `train` trains; see there."""
+    """The session that `train` trains; see there.
+
+    Many runs on the same problem object, with the same gamma, are set up more quickly where they
+    share a `referee`; it changes nothing else.
+    """
     tabular = isinstance(problem, Problem)
     if max_steps is None:
         max_steps = MAX_STEPS if tabular else MAX_ENV_STEPS
@@ -97,7 +102,7 @@ def make_session(
         _warn_of_chance(agent, problem.machine, config)
         if lowest == highest == 0.0:
             warn(f"{problem.name!r} never pays anything: any policy is as good as any other")
-        return Session(agent, config, problem, training)
+        return Session(agent, config, problem, training, referee=referee)
     _check_env(problem)
     if not isinstance(training.stop, Budget):
         raise ParameterError(
@@ -109,9 +114,8 @@ def make_session(
     player = EnvPlayer(problem, config.gamma, chance, factored=factored)
     _warn_of_chance(agent, player.machine, config)
     highest = max([1.0, *(edge.reward for edge in player.machine.edges)])
-    return Session(
-        agent, make_config(agent, _with_r_max(agent, settings, highest)), player, training
-    )
+    config = make_config(agent, _with_r_max(agent, settings, highest))
+    return Session(agent, config, player, training, referee=referee)
 
 
 def finish(session: Session, on_event: Callable[[Event], None] | None = None) -> Run:

@@ -56,7 +56,7 @@ class Exact(StoppingRule):
 
     def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:  # noqa: ARG002
         """Whether the gap is small enough."""
-        return referee.gap(policy) <= self.within
+        return referee.is_near(policy, self.within)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -87,7 +87,11 @@ class Progress:
 
 
 class Session:
-    """A run under way."""
+    """A run under way.
+
+    Sessions on the same problem, with the same gamma, can share a `referee`, so that the problem is
+    solved once for all of them.
+    """
 
     def __init__(
         self,
@@ -96,18 +100,21 @@ class Session:
         task: Problem | EnvPlayer,
         training: TrainingConfig,
         streams: Mapping[str, Stream] | None = None,
+        referee: Referee | None = None,
     ) -> None:
         self.training = training
         self.task = task
         self.streams = streams or {name: stream(training.seed, name) for name in STREAMS}
         self.player: Player
-        self.referee: Referee | None
+        self.referee = referee
+        if referee is not None:
+            _check_referee(referee, task, config.gamma)
         if isinstance(task, Problem):
             self.player = Simulator(task, self.streams["world"])
-            self.referee = Referee(task, config.gamma)
+            self.referee = referee or Referee(task, config.gamma)
             sizes = Sizes(task.n_states, task.n_task_states, task.n_actions)
         else:
-            self.player, self.referee, sizes = task, None, task.sizes
+            self.player, sizes = task, task.sizes
         self.agent: Agent = make_agent(agent, sizes, config, self.streams["agent"], task)
         self.progress = Progress()
         self.curve: list[Point] = []
@@ -203,6 +210,14 @@ class Session:
                 f"known looks worse than it may be; give r_max={reward:g} or more"
             )
             self._r_max = None  # once is enough
+
+
+def _check_referee(referee: Referee, task: Problem | EnvPlayer, gamma: float) -> None:
+    if referee.problem is not task or referee.gamma != gamma:
+        raise ParameterError(
+            f"referee judges {referee.problem.name!r} with gamma {referee.gamma:g}; needed: one "
+            f"made for the very problem of the run, {task.name!r}, with gamma {gamma:g}"
+        )
 
 
 def _has_row(check: int) -> bool:
