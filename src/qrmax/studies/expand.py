@@ -45,7 +45,7 @@ from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, st
 from qrmax.studies.mistakes import Mistake, refuse, value_mistakes
 from qrmax.studies.study import Cell, ProblemSpec, Study
 from qrmax.training.run import MAX_STEPS, make_session
-from qrmax.training.stopping import as_rule, rule_as_data
+from qrmax.training.stopping import as_rule, make_rule, rule_as_data
 from qrmax.worlds import grid as maps
 from qrmax.worlds.catalog import problem_names
 from qrmax.worlds.office import OfficeOptions
@@ -105,7 +105,7 @@ class _Expansion:
         self.max_steps: int = self._said("max_steps", MAX_STEPS)
         self.evaluate_every: int = self._said("evaluate_every", EVALUATE_EVERY)
         stop = self._said("stop", None)
-        self.stop = as_rule("exact") if stop is None else as_rule(stop.rule, **stop.model_extra)
+        self.stop = as_rule("exact") if stop is None else make_rule(stop.rule, stop.model_extra)
         self.mistakes: list[Mistake] = []
 
     def study(self, name: str) -> Study:

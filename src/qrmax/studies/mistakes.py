@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from qrmax.agents.registry import check_agent, make_config
 from qrmax.errors import QRMaxError, StudyError, UnknownNameError, check_count
-from qrmax.training.stopping import as_rule
+from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds.office import OfficeOptions
 
 
@@ -66,27 +66,25 @@ def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
     if layer.get("agents") == []:
         yield Mistake(f"{prefix}agents", "is empty; needed: at least one agent")
     for number, given in enumerate(_list(layer.get("agents"))):
-        yield from _agent_mistakes(_entry(given, "agent"), f"{prefix}agents[{number}]")
+        entry, path = _entry(given, "agent"), f"{prefix}agents[{number}]"
+        yield from _agent_mistakes(entry.get("agent"), _without(entry, "agent", "label"), path)
     yield from _settings_mistakes(layer, prefix)
     yield from _option_mistakes(_table(layer.get("world")), f"{prefix}world")
     yield from _rule_mistakes(_entry(layer.get("stop"), "rule"), f"{prefix}stop")
     for key in ("max_steps", "evaluate_every"):
         if type(value := layer.get(key)) is int:
             yield from tried(f"{prefix}{key}", check_count, key, value)
-    if isinstance(value := layer.get("gamma"), float):
+    if isinstance(value := layer.get("gamma"), int | float) and not isinstance(value, bool):
         yield from tried(f"{prefix}gamma", make_config, "q-learning", {"gamma": value})
 
 
 def _settings_mistakes(owner: dict[str, Any], prefix: str) -> Iterator[Mistake]:
     for agent, settings in _table(owner.get("settings")).items():
-        entry = {**_table(settings), "agent": agent}
-        yield from _agent_mistakes(entry, f"{prefix}settings.{agent}")
+        yield from _agent_mistakes(agent, _table(settings), f"{prefix}settings.{agent}")
 
 
-def _agent_mistakes(entry: dict[str, Any], path: str) -> Iterator[Mistake]:
-    agent = entry.get("agent")
+def _agent_mistakes(agent: Any, settings: dict[str, Any], path: str) -> Iterator[Mistake]:
     if isinstance(agent, str):
-        settings = _without(entry, "agent", "label")
         unknown = [*tried(path, check_agent, agent)]
         yield from unknown or _each(settings, path, lambda one: make_config(agent, one))
 
@@ -96,7 +94,7 @@ def _rule_mistakes(entry: dict[str, Any], path: str) -> Iterator[Mistake]:
     if isinstance(rule, str):
         unknown = [*tried(path, as_rule, rule)]
         settings = _without(entry, "rule")
-        yield from unknown or _each(settings, path, lambda one: as_rule(rule, **one))
+        yield from unknown or _each(settings, path, lambda one: make_rule(rule, one))
 
 
 def _option_mistakes(options: dict[str, Any], path: str) -> Iterator[Mistake]:
