@@ -52,6 +52,9 @@ def value_mistakes(
     known = [*protocols, *own]
     if isinstance(wanted, str) and wanted not in known:
         yield Mistake("protocol", str(UnknownNameError("protocol", wanted, known)))
+    speaking = [raw, *(_table(own[name]) for name in own if name == wanted)]
+    if not any("agents" in layer for layer in speaking):  # no built-in protocol names any
+        yield Mistake("agents", "is missing; needed: at least one agent")
     if raw.get("problems") == []:
         yield Mistake("problems", "is empty; needed: at least one problem")
     for number, given in enumerate(_list(raw.get("problems"))):
@@ -68,6 +71,7 @@ def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
     for number, given in enumerate(_list(layer.get("agents"))):
         entry, path = _entry(given, "agent"), f"{prefix}agents[{number}]"
         yield from _agent_mistakes(entry.get("agent"), _without(entry, "agent", "label"), path)
+    yield from _twice(_list(layer.get("agents")), prefix)
     yield from _settings_mistakes(layer, prefix)
     yield from _option_mistakes(_table(layer.get("world")), f"{prefix}world")
     yield from _rule_mistakes(_entry(layer.get("stop"), "rule"), f"{prefix}stop")
@@ -76,6 +80,16 @@ def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
             yield from tried(f"{prefix}{key}", check_count, key, value)
     if isinstance(value := layer.get("gamma"), int | float) and not isinstance(value, bool):
         yield from tried(f"{prefix}gamma", make_config, "q-learning", {"gamma": value})
+
+
+def _twice(agents: list[Any], prefix: str) -> Iterator[Mistake]:
+    """Agents that could not be told apart in a table."""
+    entries = [_entry(given, "agent") for given in agents]
+    labels = [entry.get("label") or entry.get("agent") for entry in entries]
+    for number, label in enumerate(labels):
+        if isinstance(label, str) and label in labels[:number]:
+            message = f"there are two agents {label!r}; give one of them a label of its own"
+            yield Mistake(f"{prefix}agents[{number}]", message)
 
 
 def _settings_mistakes(owner: dict[str, Any], prefix: str) -> Iterator[Mistake]:
