@@ -32,7 +32,7 @@ import csv
 import os
 import tomllib
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,7 +53,7 @@ from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, st
 from qrmax.studies.mistakes import Mistake, refuse, tried, value_mistakes
 from qrmax.studies.study import Cell, ProblemSpec, Study
 from qrmax.training.run import MAX_STEPS, make_session
-from qrmax.training.stopping import as_rule, make_rule, rule_as_data
+from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds import grid as maps
 from qrmax.worlds.catalog import map_and_task, problem_names
 from qrmax.worlds.office import OfficeOptions
@@ -144,7 +144,8 @@ class _Expansion:
             training={
                 "max_steps": self.max_steps,
                 "evaluate_every": self.evaluate_every,
-                **rule_as_data(self.stop),
+                "stop": self.stop.name,
+                **_as_data(self.stop),
             },
             reference=_read_reference(self.source, self.file.reference),
         )
@@ -205,7 +206,7 @@ class _Expansion:
             problem=made.spec,
             label=entry.label or entry.agent,
             agent=entry.agent,
-            settings=asdict(session.agent.config),
+            settings=_as_data(session.agent.config),
         )
 
 
@@ -231,10 +232,19 @@ def _problem_spec(
     grid, task = map_and_task(name, entry.map, entry.task)
     if grid in maps.map_names() and task in tasks.task_names():
         name = f"office/{grid}/{task.removeprefix(f'{grid}/')}"
-        return ProblemSpec("", name, None, None, asdict(options))
+        return ProblemSpec("", name, None, None, _as_data(options))
     own_map = _find(study, grid, "map", maps.MAPS, maps.SUFFIX)
     own_task = _find(study, task, "task", tasks.TASKS, tasks.SUFFIX)
-    return ProblemSpec("", None, own_map, own_task, asdict(options))
+    return ProblemSpec("", None, own_map, own_task, _as_data(options))
+
+
+def _as_data(settings: Any) -> dict[str, Any]:
+    """Settings as plain data; 1 is 1.0 where fractions are allowed, so that both are one run."""
+    values = {field: getattr(settings, field.name) for field in fields(settings)}
+    return {
+        field.name: float(value) if type(value) is int and "float" in str(field.type) else value
+        for field, value in values.items()
+    }
 
 
 def _find(study: Source, spec: str, kind: str, folder: Path, suffix: str) -> Source:
