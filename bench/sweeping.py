@@ -3,8 +3,8 @@
     python bench/sweeping.py
 
 The overhead of a run is the time that the sweep takes for it on its workers, all in all, less what
-the same run takes in a plain loop in one process, curve and outcome included. Starting the workers, which
-takes as long however many runs there are, is shown by itself.
+the same run takes in a plain loop in one process, curve and outcome included. Starting the workers,
+which takes as long however many runs there are, is shown by itself.
 """
 
 from __future__ import annotations
