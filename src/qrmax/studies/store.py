@@ -28,13 +28,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from qrmax.errors import SourceError, StoreError, StudyError
+from qrmax.errors import SourceError, StoreError
 from qrmax.source import write_whole
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import RunSpec, Study, canonical, config_id
 
 SCHEMA = 2
-RUN, CURVE, CHECKPOINT = "run.json", "curve.parquet", "checkpoint.safetensors"
+STUDY, RUN, CURVE = "study.json", "run.json", "curve.parquet"
+CHECKPOINT = "checkpoint.safetensors"
 
 State = Literal["done", "failed", "unfinished", "damaged", "absent"]
 
@@ -70,14 +71,22 @@ class Store:
 
     def study(self) -> Study:
         """The study that was swept here last."""
-        path = self.folder / "study.json"
+        if (study := self.study_if_whole()) is not None:
+            return study
+        if (path := self.folder / STUDY).exists():
+            raise StoreError(f"{path}: is damaged; sweep the study again")
+        what = "has no results of qrmax" if self.folder.is_dir() else "there is no such folder"
+        raise StoreError(f"{self.folder}: {what}; `qrmax sweep` makes them")
+
+    def study_if_whole(self) -> Study | None:
+        """The study that was swept here last; None where it is not to be found."""
+        path = self.folder / STUDY
         try:
-            return Study.of(json.loads(path.read_bytes())["study"])
-        except FileNotFoundError:
-            what = "has no results of qrmax" if self.folder.is_dir() else "there is no such folder"
-            raise StoreError(f"{self.folder}: {what}; `qrmax sweep` makes them") from None
-        except (OSError, ValueError, LookupError, TypeError, StudyError) as error:
-            raise StoreError(f"{path}: is damaged ({error}); sweep the study again") from error
+            data = json.loads(path.read_bytes())
+            _check_schema(data["schema"], path)
+            return Study.of(data["study"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
 
     def records(self) -> Iterator[Record]:
         """All runs that are here, in the order of their ids."""
@@ -145,6 +154,8 @@ class Store:
                     f"{self.folder}: is being written by {_owner(file.read())}; wait for it, or "
                     "give another folder with -o"
                 ) from None
+            for left_behind in self.folder.glob(".qrmax-*.unfinished"):  # by a killed process
+                left_behind.unlink(missing_ok=True)
             file.truncate(0)
             file.write(json.dumps([os.getpid(), socket.gethostname(), _now()]).encode())
             file.flush()
@@ -153,7 +164,7 @@ class Store:
     def write_study(self, study: Study) -> None:
         """Note which study this is."""
         text = json.dumps({"schema": SCHEMA, "study": study.as_data()}, indent=1)
-        write_whole(self.folder / "study.json", text.encode() + b"\n")
+        write_whole(self.folder / STUDY, text.encode() + b"\n")
 
     def write_checkpoint(self, run_id: str, data: bytes) -> None:
         """Keep how far a run has come."""
@@ -217,6 +228,14 @@ class Store:
                 (folder / name).unlink()
 
 
+def _check_schema(schema: int, path: Path) -> None:
+    if schema > SCHEMA:
+        raise StoreError(
+            f"{path}: is of schema {schema}; this version of qrmax reads up to {SCHEMA}: update "
+            "qrmax"
+        )
+
+
 class _DamagedError(Exception):
     """A run.json that is not whole."""
 
@@ -225,14 +244,10 @@ def _checked(text: bytes, folder: Path) -> dict[str, Any]:
     """A run.json, as far as it and the curve beside it are whole."""
     try:
         data = json.loads(text)
-        schema, status = data["schema"], data["status"]
+        schema, status = int(data["schema"]), data["status"]
     except (ValueError, LookupError, TypeError, RecursionError):
         raise _DamagedError(f"{RUN} is no JSON of a run") from None
-    if not isinstance(schema, int) or schema > SCHEMA:
-        raise StoreError(
-            f"{folder / RUN}: is of schema {schema}; this version of qrmax reads up to {SCHEMA}: "
-            "update qrmax"
-        )
+    _check_schema(schema, folder / RUN)
     if schema >= 2 and not _is_sealed(text):
         raise _DamagedError(f"{RUN} has been changed")
     run_id = data.get("id") if schema >= 2 else config_id(data.get("config", {}))

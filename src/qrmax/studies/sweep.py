@@ -9,8 +9,8 @@ last checkpoint.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,17 +109,20 @@ def sweep(
     seconds. The results are the same whatever is chosen.
     """
     whole = study if isinstance(study, Study) else load_study(study, protocol)
-    with open_sweep(
-        whole,
-        workers=workers,
-        backend=backend,
-        address=address,
-        only=only or {},
-        folder=folder,
-        fresh=fresh,
-        checkpoint_every=checkpoint_every,
-    ) as running:
-        for event in running.events():
+    with (
+        open_sweep(
+            whole,
+            workers=workers,
+            backend=backend,
+            address=address,
+            only=only or {},
+            folder=folder,
+            fresh=fresh,
+            checkpoint_every=checkpoint_every,
+        ) as running,
+        closing(running.events()) as events,
+    ):
+        for event in events:
             if on_event is not None:
                 on_event(event)
     return running.summary()
@@ -159,10 +162,7 @@ def select(study: Study, only: Mapping[str, str | Sequence[str]]) -> Study:
 
 def prepare(store: Store, study: Study) -> None:
     """Note which study a folder is of, unless it is of another one."""
-    try:
-        before = store.study()
-    except StoreError:
-        before = study  # there is none, or it is damaged and is written anew
+    before = store.study_if_whole() or study
     if (before.name, before.protocol) != (study.name, study.protocol):
         raise StoreError(
             f"{store.folder}: has results of {before.name} ({before.protocol}), not of "
@@ -196,7 +196,7 @@ class Sweep:
     pace: Pace = field(default_factory=Pace)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event]:
         """Run what is left to run."""
         try:
             todo: list[RunSpec] = []
