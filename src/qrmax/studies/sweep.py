@@ -9,7 +9,7 @@ last checkpoint.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,20 +109,17 @@ def sweep(
     seconds. The results are the same whatever is chosen.
     """
     whole = study if isinstance(study, Study) else load_study(study, protocol)
-    with (
-        open_sweep(
-            whole,
-            workers=workers,
-            backend=backend,
-            address=address,
-            only=only or {},
-            folder=folder,
-            fresh=fresh,
-            checkpoint_every=checkpoint_every,
-        ) as running,
-        closing(running.events()) as events,
-    ):
-        for event in events:
+    with open_sweep(
+        whole,
+        workers=workers,
+        backend=backend,
+        address=address,
+        only=only or {},
+        folder=folder,
+        fresh=fresh,
+        checkpoint_every=checkpoint_every,
+    ) as running:
+        for event in running.events():
             if on_event is not None:
                 on_event(event)
     return running.summary()
@@ -144,9 +141,8 @@ def open_sweep(
     check_range("checkpoint_every", checkpoint_every, above=0.0)
     part = select(study, only)
     store = Store(default_folder(study) if folder is None else folder)
-    with store.lock():
+    with closing(make_backend(backend, workers, address)) as workplace, store.lock():
         prepare(store, study)
-        workplace = make_backend(backend, workers, address)
         yield Sweep(part, store, workplace, fresh=fresh, checkpoint_every=checkpoint_every)
 
 
@@ -183,7 +179,7 @@ class _UnderWay:
 
 @dataclass
 class Sweep:
-    """A sweep under way. The folder's lock must be held."""
+    """A sweep under way. Whoever makes it holds the folder's lock, and closes the backend."""
 
     study: Study
     store: Store
@@ -196,25 +192,22 @@ class Sweep:
     pace: Pace = field(default_factory=Pace)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
 
-    def events(self) -> Generator[Event]:
+    def events(self) -> Iterator[Event]:
         """Run what is left to run."""
-        try:
-            todo: list[RunSpec] = []
-            for run in self.study.runs():
-                yield from self._look_at(run, todo)
-            yield Begun(self.done, len(todo))
-            waiting = iter(todo)
-            while True:
-                while not self.stopping and len(self._under_way) < self.backend.capacity:
-                    if (following := next(waiting, None)) is None:
-                        break
-                    self._begin(following)
-                if not self._under_way:
+        todo: list[RunSpec] = []
+        for run in self.study.runs():
+            yield from self._look_at(run, todo)
+        yield Begun(self.done, len(todo))
+        waiting = iter(todo)
+        while True:
+            while not self.stopping and len(self._under_way) < self.backend.capacity:
+                if (following := next(waiting, None)) is None:
                     break
-                reply = self.backend.wait(PATIENCE)
-                yield Waited() if reply is None else self._take(*reply)
-        finally:
-            self.backend.close()
+                self._begin(following)
+            if not self._under_way:
+                break
+            reply = self.backend.wait(PATIENCE)
+            yield Waited() if reply is None else self._take(*reply)
 
     def stop(self) -> None:
         """Take no more runs, and have those under way checkpointed."""
