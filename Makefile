@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 INSTALLED := $(VENV)/.installed
+DEV_INSTALLED := $(VENV)/.dev-installed
 BENCH_INSTALLED := $(VENV)/.bench-installed
 
 .DEFAULT_GOAL := help
@@ -21,21 +22,28 @@ test: check  ## install, then check, tests and doctests
 	$(BIN)/python -m pytest --numprocesses 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m small_enough_without_jit --numprocesses 2
 
-check: $(INSTALLED)  ## ruff, ruff format, mypy strict, import rules
+check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(BENCH_INSTALLED)  ## planning beside QuantEcon, Storm and SciPy; learners beside plain Python
+bench: $(BENCH_INSTALLED)  ## planning beside its peers; learners beside plain Python; sweeps beside their runs
 	$(BIN)/python bench/planning.py
 	$(BIN)/python bench/learning.py
+	$(BIN)/python bench/sweeping.py
 
-paper: $(INSTALLED)  ## the paper's table 4 in both protocols, into docs/results (half an hour)
-	$(BIN)/python bench/table4.py --protocol as-published --seeds 10 -o docs/results/table4-as-published.md
-	$(BIN)/python bench/table4.py --protocol as-described --seeds 10 -o docs/results/table4-as-described.md
+PUBLISHED := --protocol as-published
+DESCRIBED := --protocol as-described
+paper: $(INSTALLED)  ## the paper's table 4 in both protocols, into docs/results (half an hour; goes on if broken off)
+	$(BIN)/qrmax sweep paper/table4 $(PUBLISHED)
+	$(BIN)/qrmax table paper/table4 $(PUBLISHED) -o docs/results/table4-as-published.md
+	$(BIN)/qrmax sweep paper/table4-unknown $(PUBLISHED)
+	$(BIN)/qrmax table paper/table4-unknown $(PUBLISHED) -o docs/results/table4-unknown-as-published.md
+	$(BIN)/qrmax sweep paper/table4 $(DESCRIBED)
+	$(BIN)/qrmax table paper/table4 $(DESCRIBED) -o docs/results/table4-as-described.md
 
-format: $(INSTALLED)  ## let ruff rewrite the code
+format: $(DEV_INSTALLED)  ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -50,10 +58,15 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "installing qrmax into $(VENV) (once, about a minute) ..." >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) hatchling editables
-	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-$(BENCH_INSTALLED): $(INSTALLED)
+$(DEV_INSTALLED): $(INSTALLED)
+	@echo "installing what the tests need (once) ..." >&2
+	@$(PIP) --no-build-isolation --editable '.[dev,ray]'
+	@touch $@
+
+$(BENCH_INSTALLED): $(DEV_INSTALLED)
 	@echo "installing the peers of the benchmark (once) ..." >&2
-	@$(PIP) --no-build-isolation --editable '.[dev,bench]'
+	@$(PIP) --no-build-isolation --editable '.[dev,ray,bench]'
 	@touch $@

@@ -18,7 +18,7 @@ def test_every_python_block_runs_beside_the_files_shown(
     names: dict[str, object] = {}
     for language, text in blocks:
         if language in ("toml", "text"):
-            name = re.match(r"# (my\.\w+)", text)
+            name = re.match(r"# (my[\w-]*\.\w+)", text)
             assert name is not None, "a file shown begins with its name"
             Path(name[1]).write_text(text)
     for language, text in blocks:

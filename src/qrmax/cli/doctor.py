@@ -13,7 +13,8 @@ import click
 from qrmax._version import __version__
 from qrmax.cli.output import as_json, examples, print_facts, print_json
 
-PACKAGES = ("numpy", "numba", "scipy", "gymnasium", "safetensors", "click")
+PACKAGES = ("numpy", "numba", "scipy", "gymnasium", "polars", "pydantic", "safetensors", "click")
+EXTRAS = ("ray",)
 KNOWN_VALUE = 0.0879463  # of office/map1/exp1, to six digits
 
 
@@ -25,12 +26,17 @@ def doctor(as_json: bool) -> None:
         "qrmax": __version__,
         "python": f"{platform.python_version()} on {platform.platform()}",
         **{package: _version(package) for package in PACKAGES},
+        **{
+            extra: _version(extra, f"not installed; pip install 'qrmax[{extra}]'")
+            for extra in EXTRAS
+        },
     }
     checks = {
         "data": _check(_built_in_files_load),
         "planner": _check(_a_known_problem_is_solved),
         "gymnasium worlds": _check(_a_world_runs),
         "learner": _check(_a_learner_learns),
+        "sweep": _check(_a_study_is_swept),
     }
     healthy = all(outcome.startswith("ok") for outcome in checks.values())
     if as_json:
@@ -42,11 +48,11 @@ def doctor(as_json: bool) -> None:
         sys.exit(1)
 
 
-def _version(package: str) -> str:
+def _version(package: str, otherwise: str = "not installed") -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return otherwise
 
 
 def _check(check: Callable[[], str]) -> str:
@@ -96,3 +102,16 @@ def _a_learner_learns() -> str:
     if run.reason != "exact":
         raise ArithmeticError(f"qrmax-rm did not learn office/map1/exp1: {run!r}")
     return f"near the optimum after {run.steps} steps"
+
+
+def _a_study_is_swept() -> str:
+    import tempfile
+
+    from qrmax.studies.sweep import sweep
+
+    only = {"problem": "office/map1/exp1", "agent": "qrmax*"}
+    with tempfile.TemporaryDirectory() as folder:
+        done = sweep("smoke", folder=folder, only=only).done
+    if done != 4:
+        raise AssertionError(f"{done} of 4 runs are done")
+    return f"{done} runs by worker processes"

@@ -6,6 +6,7 @@ only the driver writes results.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 
 from qrmax.errors import MissingExtraError, ParameterError, check_count
 from qrmax.studies.work import Assignment, Report, advance
-from qrmax.studies.worker import receive_report, send_assignment
+from qrmax.studies.worker import receive_report, send_assignment, send_stop
 
 SOURCE = Path(__file__).parents[2]  # where the package is, for workers to find it, too
 ONE_THREAD = dict.fromkeys(  # each: there is a worker for each core
@@ -69,13 +70,15 @@ class LocalBackend(Backend):
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or count_cores()
         self.capacity = 2 * self.workers  # so that a worker never waits for the driver
-        self._assignments: SimpleQueue[tuple[str, Assignment]] = SimpleQueue()
+        self._assignments: SimpleQueue[tuple[str, Assignment] | None] = SimpleQueue()
         self._replies: SimpleQueue[Reply] = SimpleQueue()
-        self._processes: set[subprocess.Popen[bytes]] = set()
-        self._starting = threading.Lock()
+        self._processes: set[_Process] = set()
+        self._lock = threading.Lock()  # of the processes
         self._closed = False
-        for _ in range(self.workers):
-            threading.Thread(target=self._serve, daemon=True).start()
+        self._threads = [threading.Thread(target=self._serve) for _ in range(self.workers)]
+        for thread in self._threads:
+            thread.daemon = True
+            thread.start()
 
     def submit(self, key: str, assignment: Assignment) -> None:
         """Have something worked on."""
@@ -91,64 +94,99 @@ class LocalBackend(Backend):
     def stop(self) -> list[str]:
         """Hand over soon what is under way; returns what has not been begun and will not be."""
         dropped = []
-        try:
+        with contextlib.suppress(Empty):
             while True:
-                dropped.append(self._assignments.get_nowait()[0])
-        except Empty:
-            pass
-        for process in [*self._processes]:
-            process.send_signal(signal.SIGINT)
+                item = self._assignments.get_nowait()
+                assert item is not None  # that is how it is closed, which comes later
+                dropped.append(item[0])
+        with self._lock:
+            for process in self._processes:
+                process.stop()
         return dropped
 
     def close(self) -> None:
         """End everything at once."""
-        with self._starting:
+        with self._lock:
             self._closed = True
-        for process in [*self._processes]:
-            process.kill()
-            process.wait()
+            for process in self._processes:
+                process.kill()
+        for _ in self._threads:
+            self._assignments.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def _serve(self) -> None:
         """Hand assignments to a worker, one after the other; start another where it dies."""
-        process: subprocess.Popen[bytes] | None = None
-        while True:
-            key, assignment = self._assignments.get()
+        process: _Process | None = None
+        while (item := self._assignments.get()) is not None and not self._closed:
+            key, assignment = item
             try:
                 process = process or self._start()
-                assert process.stdin is not None
-                assert process.stdout is not None
-                send_assignment(process.stdin, assignment)
-                report = receive_report(process.stdout)
+                report = process.advance(assignment)
             except (EOFError, OSError) as error:
-                if self._closed:
-                    return
-                report = Report("lost", {"error": _last_words(process, error)})
+                why = f"no worker could be started: {error}"
                 if process is not None:
-                    self._processes.discard(process)
-                process = None
+                    why = f"its worker died ({self._bury(process)})"
+                report, process = Report("lost", {"error": why}), None
             self._replies.put(Reply(key, report))
+        if process is not None:
+            self._bury(process)
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
-        with self._starting:
+    def _start(self) -> _Process:
+        with self._lock:
             if self._closed:
                 raise EOFError
-            process = subprocess.Popen(
-                [sys.executable, "-m", "qrmax.studies.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
-            )
+            process = _Process()
             self._processes.add(process)
         return process
 
+    def _bury(self, process: _Process) -> str:
+        with self._lock:
+            self._processes.discard(process)
+        return process.last_words()
 
-def _last_words(process: subprocess.Popen[bytes] | None, error: Exception) -> str:
-    if process is None:
-        return f"no worker could be started: {error}"
-    code = process.wait()
-    why = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return f"its worker died ({why}{', perhaps out of memory' if code == -9 else ''})"
+
+class _Process:
+    """A worker process."""
+
+    def __init__(self) -> None:
+        path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "qrmax.studies.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._orders, self._reports = self._process.stdin, self._process.stdout
+        self._speaking = threading.Lock()  # a stop comes from another thread than assignments
+
+    def advance(self, assignment: Assignment) -> Report:
+        """Have it work on something; an EOFError or OSError where it dies over it."""
+        with self._speaking:
+            send_assignment(self._orders, assignment)
+        return receive_report(self._reports)
+
+    def stop(self) -> None:
+        """Have it hand over what it is working on."""
+        with self._speaking, contextlib.suppress(OSError):
+            send_stop(self._orders)
+
+    def kill(self) -> None:
+        """End it."""
+        self._process.kill()
+
+    def last_words(self) -> str:
+        """End it, and say what it died of."""
+        with contextlib.suppress(OSError):
+            self._orders.close()
+        self._reports.close()
+        code = self._process.wait()
+        if code >= 0:
+            return f"exit code {code}"
+        return f"signal {-code}" + (", perhaps out of memory" if code == -signal.SIGKILL else "")
 
 
 class RayBackend(Backend):

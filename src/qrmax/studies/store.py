@@ -9,7 +9,7 @@
 ID is the hash of the run's configuration. Each file is written to a temporary name and renamed;
 run.json comes last, so that a run that has one is complete. It has a checksum of itself and of the
 curve: a damaged run is noticed, reported and run again. Everything that may differ between two
-sweeps of the same study is under "timing", and the checksum is not of that; all else is the same,
+sweeps of the same study is under "timing", which the checksum leaves out; all else is the same,
 byte for byte.
 
 Schema 1 had no checksum of run.json; it is still read.
@@ -28,13 +28,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from qrmax.errors import SourceError, StoreError, StudyError
+from qrmax.errors import SourceError, StoreError
 from qrmax.source import write_whole
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import RunSpec, Study, canonical, config_id
 
 SCHEMA = 2
-RUN, CURVE, CHECKPOINT = "run.json", "curve.parquet", "checkpoint.safetensors"
+STUDY, RUN, CURVE = "study.json", "run.json", "curve.parquet"
+CHECKPOINT = "checkpoint.safetensors"
 
 State = Literal["done", "failed", "unfinished", "damaged", "absent"]
 
@@ -70,14 +71,22 @@ class Store:
 
     def study(self) -> Study:
         """The study that was swept here last."""
-        path = self.folder / "study.json"
+        if (study := self.study_if_whole()) is not None:
+            return study
+        if (path := self.folder / STUDY).exists():
+            raise StoreError(f"{path}: is damaged; sweep the study again")
+        what = "has no results of qrmax" if self.folder.is_dir() else "there is no such folder"
+        raise StoreError(f"{self.folder}: {what}; `qrmax sweep` makes them")
+
+    def study_if_whole(self) -> Study | None:
+        """The study that was swept here last; None where it is not to be found."""
+        path = self.folder / STUDY
         try:
-            return Study.of(json.loads(path.read_bytes())["study"])
-        except FileNotFoundError:
-            what = "has no results of qrmax" if self.folder.is_dir() else "there is no such folder"
-            raise StoreError(f"{self.folder}: {what}; `qrmax sweep` makes them") from None
-        except (OSError, ValueError, LookupError, TypeError, StudyError) as error:
-            raise StoreError(f"{path}: is damaged ({error}); sweep the study again") from error
+            data = json.loads(path.read_bytes())
+            _check_schema(data["schema"], path)
+            return Study.of(data["study"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
 
     def records(self) -> Iterator[Record]:
         """All runs that are here, in the order of their ids."""
@@ -145,6 +154,8 @@ class Store:
                     f"{self.folder}: is being written by {_owner(file.read())}; wait for it, or "
                     "give another folder with -o"
                 ) from None
+            for left_behind in self.folder.glob(".qrmax-*.unfinished"):  # by a killed process
+                left_behind.unlink(missing_ok=True)
             file.truncate(0)
             file.write(json.dumps([os.getpid(), socket.gethostname(), _now()]).encode())
             file.flush()
@@ -152,7 +163,8 @@ class Store:
 
     def write_study(self, study: Study) -> None:
         """Note which study this is."""
-        _write(self.folder / "study.json", {"schema": SCHEMA, "study": study.as_data()})
+        text = json.dumps({"schema": SCHEMA, "study": study.as_data()}, indent=1)
+        write_whole(self.folder / STUDY, text.encode() + b"\n")
 
     def write_checkpoint(self, run_id: str, data: bytes) -> None:
         """Keep how far a run has come."""
@@ -201,19 +213,27 @@ class Store:
     ) -> None:
         data = {
             "schema": SCHEMA,
+            "id": run.id,
             "status": status,
             "problem": run.cell.problem.label,
             "label": run.cell.label,
             "config": run.config(),
             "made_by": dict(origin),
-            "timing": {**timing, "finished": _now()},
             **result,
         }
         folder = self.runs / run.id
-        _write(folder / RUN, {"sha256": _checksum(data), **data})
+        write_whole(folder / RUN, _sealed(data, {**timing, "finished": _now()}))
         for name in os.listdir(folder):  # noqa: PTH208
             if name not in (RUN, CURVE):  # the checkpoint, and what a killed process left
                 (folder / name).unlink()
+
+
+def _check_schema(schema: int, path: Path) -> None:
+    if schema > SCHEMA:
+        raise StoreError(
+            f"{path}: is of schema {schema}; this version of qrmax reads up to {SCHEMA}: update "
+            "qrmax"
+        )
 
 
 class _DamagedError(Exception):
@@ -224,17 +244,14 @@ def _checked(text: bytes, folder: Path) -> dict[str, Any]:
     """A run.json, as far as it and the curve beside it are whole."""
     try:
         data = json.loads(text)
-        schema, status = data["schema"], data["status"]
+        schema, status = int(data["schema"]), data["status"]
     except (ValueError, LookupError, TypeError, RecursionError):
         raise _DamagedError(f"{RUN} is no JSON of a run") from None
-    if not isinstance(schema, int) or schema > SCHEMA:
-        raise StoreError(
-            f"{folder / RUN}: is of schema {schema}; this version of qrmax reads up to {SCHEMA}: "
-            "update qrmax"
-        )
-    if schema >= 2 and data.pop("sha256", None) != _checksum(data):
+    _check_schema(schema, folder / RUN)
+    if schema >= 2 and not _is_sealed(text):
         raise _DamagedError(f"{RUN} has been changed")
-    if config_id(data.get("config", {})) != folder.name or status not in ("done", "failed"):
+    run_id = data.get("id") if schema >= 2 else config_id(data.get("config", {}))
+    if run_id != folder.name or status not in ("done", "failed"):
         raise _DamagedError(f"{RUN} is of another run")
     if status == "done":
         try:
@@ -247,13 +264,21 @@ def _checked(text: bytes, folder: Path) -> dict[str, Any]:
     return data
 
 
-def _checksum(data: Mapping[str, Any]) -> str:
-    lasting = {key: value for key, value in data.items() if key != "timing"}
-    return hashlib.sha256(canonical(lasting)).hexdigest()
+# A run.json is "{", the checksum, what lasts, the timing: the checksum is that of what lasts, as it
+# is written, so that ten thousand of them are checked in a moment.
+_TIMING = b',\n "timing": '
 
 
-def _write(path: Path, data: Mapping[str, Any]) -> None:
-    write_whole(path, (json.dumps(data, indent=1) + "\n").encode())
+def _sealed(data: Mapping[str, Any], timing: Mapping[str, Any]) -> bytes:
+    lasting = json.dumps(data, indent=1).removeprefix("{").removesuffix("\n}").encode()
+    seal = hashlib.sha256(lasting).hexdigest().encode()
+    return b'{\n "sha256": "' + seal + b'",' + lasting + _TIMING + canonical(timing) + b"\n}\n"
+
+
+def _is_sealed(text: bytes) -> bool:
+    before, _, rest = text.partition(b'",')
+    lasting = rest.rpartition(_TIMING)[0]
+    return before[-64:] == hashlib.sha256(lasting).hexdigest().encode()
 
 
 def _owner(text: bytes) -> Owner | str:

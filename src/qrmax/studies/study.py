@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
 
 from qrmax.automata.files import parse_task
@@ -68,7 +69,7 @@ class Cell:
     settings: Mapping[str, Any]  # all of them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunSpec:
     """One run: a cell, a seed, and how to train."""
 
@@ -85,7 +86,7 @@ class RunSpec:
             "training": {**self.training, "seed": self.seed},
         }
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The name of the run's folder."""
         return config_id(self.config())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -141,9 +141,8 @@ def open_sweep(
     check_range("checkpoint_every", checkpoint_every, above=0.0)
     part = select(study, only)
     store = Store(default_folder(study) if folder is None else folder)
-    with store.lock():
+    with closing(make_backend(backend, workers, address)) as workplace, store.lock():
         prepare(store, study)
-        workplace = make_backend(backend, workers, address)
         yield Sweep(part, store, workplace, fresh=fresh, checkpoint_every=checkpoint_every)
 
 
@@ -159,10 +158,7 @@ def select(study: Study, only: Mapping[str, str | Sequence[str]]) -> Study:
 
 def prepare(store: Store, study: Study) -> None:
     """Note which study a folder is of, unless it is of another one."""
-    try:
-        before = store.study()
-    except StoreError:
-        before = study  # there is none, or it is damaged and is written anew
+    before = store.study_if_whole() or study
     if (before.name, before.protocol) != (study.name, study.protocol):
         raise StoreError(
             f"{store.folder}: has results of {before.name} ({before.protocol}), not of "
@@ -183,7 +179,7 @@ class _UnderWay:
 
 @dataclass
 class Sweep:
-    """A sweep under way. The folder's lock must be held."""
+    """A sweep under way. Whoever makes it holds the folder's lock, and closes the backend."""
 
     study: Study
     store: Store
@@ -198,23 +194,20 @@ class Sweep:
 
     def events(self) -> Iterator[Event]:
         """Run what is left to run."""
-        try:
-            todo: list[RunSpec] = []
-            for run in self.study.runs():
-                yield from self._look_at(run, todo)
-            yield Begun(self.done, len(todo))
-            waiting = iter(todo)
-            while True:
-                while not self.stopping and len(self._under_way) < self.backend.capacity:
-                    if (following := next(waiting, None)) is None:
-                        break
-                    self._begin(following)
-                if not self._under_way:
+        todo: list[RunSpec] = []
+        for run in self.study.runs():
+            yield from self._look_at(run, todo)
+        yield Begun(self.done, len(todo))
+        waiting = iter(todo)
+        while True:
+            while not self.stopping and len(self._under_way) < self.backend.capacity:
+                if (following := next(waiting, None)) is None:
                     break
-                reply = self.backend.wait(PATIENCE)
-                yield Waited() if reply is None else self._take(*reply)
-        finally:
-            self.backend.close()
+                self._begin(following)
+            if not self._under_way:
+                break
+            reply = self.backend.wait(PATIENCE)
+            yield Waited() if reply is None else self._take(*reply)
 
     def stop(self) -> None:
         """Take no more runs, and have those under way checkpointed."""

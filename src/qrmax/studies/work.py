@@ -17,11 +17,10 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from qrmax.errors import CheckpointError, QRMaxWarning
-from qrmax.model.problem import Problem
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import ProblemSpec, canonical
 from qrmax.training.checkpoint import from_bytes, to_bytes
-from qrmax.training.evaluation import Point
+from qrmax.training.evaluation import Point, Referee
 from qrmax.training.run import Run, make_session
 from qrmax.training.stopping import as_rule
 from qrmax.training.trainer import Session
@@ -119,13 +118,18 @@ def _session(assignment: Assignment) -> Session:
         return from_bytes(assignment.checkpoint, "the checkpoint")
     training = dict(config["training"])
     plain = {key: training.pop(key) for key in ("seed", "max_steps", "evaluate_every")}
-    problem = _problem(canonical(config["problem"]))
+    referee = _referee(canonical(config["problem"]), config["settings"]["gamma"])
     return make_session(
-        config["agent"], problem, stop=as_rule(**training), **plain, **config["settings"]
+        config["agent"],
+        referee.problem,
+        stop=as_rule(**training),
+        referee=referee,
+        **plain,
+        **config["settings"],
     )
 
 
-@lru_cache(maxsize=16)
-def _problem(data: bytes) -> Problem:
-    """The problem, made once for all runs on it."""
-    return ProblemSpec.of(json.loads(data)).make()
+@lru_cache(maxsize=32)
+def _referee(problem: bytes, gamma: float) -> Referee:
+    """The problem and its optimum, made once for all runs on it."""
+    return Referee(ProblemSpec.of(json.loads(problem)).make(), gamma)

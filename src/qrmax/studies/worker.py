@@ -2,34 +2,78 @@
 
 It is started as `python -m qrmax.studies.worker`, not by multiprocessing, which would import the
 user's script again: a sweep may be started from anywhere, a notebook or a script without a guard.
-It ends when stdin does, so no worker outlives its driver.
+A worker is in a session of its own, so that Ctrl-C reaches only the driver, which then says what is
+to be done. It ends when stdin does, so no worker outlives its driver.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import struct
 import sys
 import threading
 from queue import SimpleQueue
-from typing import IO
+from typing import IO, Any
 
 from qrmax.studies.work import Assignment, Report, advance
 
 _LENGTHS = struct.Struct("<QQ")  # of the JSON and of the bytes that follow
 
 
-def send(stream: IO[bytes], data: object, blob: bytes) -> None:
-    """Write a message."""
+def send_assignment(stream: IO[bytes], assignment: Assignment) -> None:
+    """Tell a worker what to do."""
+    _send(stream, [assignment.config, assignment.seconds], assignment.checkpoint)
+
+
+def send_stop(stream: IO[bytes]) -> None:
+    """Tell a worker to hand over what it is working on."""
+    _send(stream, "stop")
+
+
+def receive_report(stream: IO[bytes]) -> Report:
+    """What a worker says it has done; an EOFError where it has died."""
+    (kind, data, seconds), blob = _receive(stream)
+    return Report(kind, data, blob, seconds)
+
+
+def main() -> None:
+    """Work until no more is asked for."""
+    # whatever prints goes to stderr: stdout is for reports
+    reports = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    assignments: SimpleQueue[Assignment] = SimpleQueue()
+    stop = threading.Event()
+    threading.Thread(target=_listen, args=(assignments, stop), daemon=True).start()
+    try:
+        while True:
+            report = advance(assignments.get(), stop.is_set)
+            _send(reports, [report.kind, report.data, report.seconds], report.blob)
+    except BrokenPipeError:
+        os._exit(0)  # the driver has gone, and closing the pipe would only fail again
+
+
+def _listen(assignments: SimpleQueue[Assignment], stop: threading.Event) -> None:
+    """Hear what the driver says, and end the process when it has gone, whatever is under way."""
+    try:
+        while True:
+            message, checkpoint = _receive(sys.stdin.buffer)
+            if message == "stop":
+                stop.set()
+            else:
+                config, seconds = message
+                assignments.put(Assignment(config, checkpoint, seconds))
+    except EOFError:
+        os._exit(0)
+
+
+def _send(stream: IO[bytes], data: object, blob: bytes = b"") -> None:
     text = json.dumps(data).encode()
     stream.write(_LENGTHS.pack(len(text), len(blob)) + text + blob)
     stream.flush()
 
 
-def receive(stream: IO[bytes]) -> tuple[object, bytes]:
-    """Read a message; an EOFError where the other side has gone."""
+def _receive(stream: IO[bytes]) -> tuple[Any, bytes]:
     lengths = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
     text, blob = (_exactly(stream, length) for length in lengths)
     return json.loads(text), blob
@@ -40,45 +84,6 @@ def _exactly(stream: IO[bytes], length: int) -> bytes:
     if len(data) < length:
         raise EOFError
     return data
-
-
-def send_assignment(stream: IO[bytes], assignment: Assignment) -> None:
-    """Tell a worker what to do."""
-    send(stream, [assignment.config, assignment.seconds], assignment.checkpoint)
-
-
-def receive_report(stream: IO[bytes]) -> Report:
-    """What a worker says it has done."""
-    data, blob = receive(stream)
-    assert isinstance(data, list)
-    kind, found, seconds = data
-    return Report(kind, found, blob, seconds)
-
-
-def main() -> None:
-    """Work until no more is asked for."""
-    stop = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: stop.set())  # Ctrl-C: hand over what there is
-    # whatever prints goes to stderr: stdout is for reports
-    reports = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    assignments: SimpleQueue[Assignment] = SimpleQueue()
-    threading.Thread(target=_listen, args=(assignments,), daemon=True).start()
-    while True:
-        report = advance(assignments.get(), stop.is_set)
-        send(reports, [report.kind, report.data, report.seconds], report.blob)
-
-
-def _listen(assignments: SimpleQueue[Assignment]) -> None:
-    """Take assignments, and end the process when the driver has gone, whatever is under way."""
-    try:
-        while True:
-            data, checkpoint = receive(sys.stdin.buffer)
-            assert isinstance(data, list)
-            config, seconds = data
-            assignments.put(Assignment(config, checkpoint, seconds))
-    except EOFError:
-        os._exit(0)
 
 
 if __name__ == "__main__":
