@@ -21,6 +21,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
@@ -31,9 +32,10 @@ from typing import Any, Literal, NamedTuple
 from qrmax.errors import SourceError, StoreError
 from qrmax.source import write_whole
 from qrmax.studies.provenance import made_by
-from qrmax.studies.study import RunSpec, Study, canonical, config_id
+from qrmax.studies.study import ID_LENGTH, RunSpec, Study, canonical, config_id
 
 SCHEMA = 2
+_ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
 STUDY, RUN, CURVE = "study.json", "run.json", "curve.parquet"
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -85,15 +87,14 @@ class Store:
             data = json.loads(path.read_bytes())
             _check_schema(data["schema"], path)
             return Study.of(data["study"])
-        except (OSError, ValueError, LookupError, TypeError):
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 
     def records(self) -> Iterator[Record]:
         """All runs that are here, in the order of their ids."""
         if self.runs.is_dir():
             for name in sorted(os.listdir(self.runs)):  # noqa: PTH208 (much quicker)
-                record = self.record(name)
-                if record.state != "absent":
+                if _ID.fullmatch(name) and (record := self.record(name)).state != "absent":
                     yield record
 
     def record(self, run_id: str) -> Record:
@@ -101,10 +102,10 @@ class Store:
         folder = self.runs / run_id
         try:
             text = (folder / RUN).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             unfinished = (folder / CHECKPOINT).is_file()
             return Record(run_id, "unfinished" if unfinished else "absent", {})
-        except OSError as error:
+        except OSError as error:  # a file where the folder should be, say
             return Record(run_id, "damaged", {}, f"{RUN} cannot be read: {error.strerror}")
         try:
             data = _checked(text, folder)
@@ -142,7 +143,7 @@ class Store:
 
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
-            file = (self.folder / ".lock").open("a+b")
+            file = (self.folder / ".lock").open("a+b", buffering=0)
         except OSError as error:
             raise SourceError(f"{self.folder}: cannot be written: {error.strerror}") from error
         with file:
@@ -156,9 +157,11 @@ class Store:
                 ) from None
             for left_behind in self.folder.glob(".qrmax-*.unfinished"):  # by a killed process
                 left_behind.unlink(missing_ok=True)
-            file.truncate(0)
-            file.write(json.dumps([os.getpid(), socket.gethostname(), _now()]).encode())
-            file.flush()
+            try:
+                file.truncate(0)
+                file.write(json.dumps([os.getpid(), socket.gethostname(), _now()]).encode())
+            except OSError as error:  # a full disk
+                raise SourceError(f"{file.name}: cannot be written: {error.strerror}") from error
             yield
 
     def write_study(self, study: Study) -> None:
@@ -193,7 +196,11 @@ class Store:
 
     def discard(self, run_id: str) -> None:
         """Forget a run."""
-        shutil.rmtree(self.runs / run_id, ignore_errors=True)
+        folder = self.runs / run_id
+        if folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            folder.unlink(missing_ok=True)
 
     def _folder(self, run_id: str) -> Path:
         folder = self.runs / run_id
@@ -245,7 +252,7 @@ def _checked(text: bytes, folder: Path) -> dict[str, Any]:
     try:
         data = json.loads(text)
         schema, status = int(data["schema"]), data["status"]
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
         raise _DamagedError(f"{RUN} is no JSON of a run") from None
     _check_schema(schema, folder / RUN)
     if schema >= 2 and not _is_sealed(text):
@@ -253,6 +260,8 @@ def _checked(text: bytes, folder: Path) -> dict[str, Any]:
     run_id = data.get("id") if schema >= 2 else config_id(data.get("config", {}))
     if run_id != folder.name or status not in ("done", "failed"):
         raise _DamagedError(f"{RUN} is of another run")
+    if not _has_all_parts(data):
+        raise _DamagedError(f"{RUN} lacks a part")
     if status == "done":
         try:
             curve = (folder / CURVE).read_bytes()
@@ -262,6 +271,22 @@ def _checked(text: bytes, folder: Path) -> dict[str, Any]:
             raise _DamagedError(f"{CURVE} has been changed")
     assert isinstance(data, dict)
     return data
+
+
+def _has_all_parts(data: Mapping[str, Any]) -> bool:
+    """Whether what is read elsewhere is there: no checksum is of the timing, or of schema 1."""
+    try:
+        texts = [data["problem"], data["label"], data["made_by"]["qrmax"]]
+        tables = [data["made_by"], data["timing"]]
+        tables += [data["outcome"]] if data["status"] == "done" else []
+        return (
+            all(isinstance(text, str) for text in texts)
+            and all(isinstance(table, dict) for table in tables)
+            and "commit" in data["made_by"]
+            and isinstance(data["timing"]["total"], int | float)
+        )
+    except (LookupError, TypeError):
+        return False
 
 
 # A run.json is "{", the checksum, what lasts, the timing: the checksum is that of what lasts, as it

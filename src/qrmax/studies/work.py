@@ -13,16 +13,22 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax.automata.files import format_task
 from qrmax.errors import CheckpointError, QRMaxWarning
+from qrmax.model.problem import Problem
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import ProblemSpec, canonical
 from qrmax.training.checkpoint import from_bytes, to_bytes
 from qrmax.training.evaluation import Point, Referee
 from qrmax.training.run import Run, make_session
-from qrmax.training.stopping import as_rule
+from qrmax.training.stopping import as_rule, rule_as_data
 from qrmax.training.trainer import Session
 
 Kind = Literal["done", "unfinished", "failed", "damaged", "lost"]
@@ -115,7 +121,7 @@ def curve_as_parquet(curve: Sequence[Point]) -> bytes:
 def _session(assignment: Assignment) -> Session:
     config = assignment.config
     if assignment.checkpoint:
-        return from_bytes(assignment.checkpoint, "the checkpoint")
+        return _resumed(assignment)
     training = dict(config["training"])
     plain = {key: training.pop(key) for key in ("seed", "max_steps", "evaluate_every")}
     referee = _referee(canonical(config["problem"]), config["settings"]["gamma"])
@@ -127,6 +133,36 @@ def _session(assignment: Assignment) -> Session:
         **plain,
         **config["settings"],
     )
+
+
+def _resumed(assignment: Assignment) -> Session:
+    """The session of a checkpoint, if that is one of this run."""
+    config = assignment.config
+    session = from_bytes(assignment.checkpoint, "the checkpoint")
+    training, task = session.training, session.task
+    found = {
+        "agent": session.agent.name,
+        "settings": asdict(session.agent.config),
+        "training": {
+            **rule_as_data(training.stop),
+            **{key: getattr(training, key) for key in ("seed", "max_steps", "evaluate_every")},
+        },
+    }
+    problem = _referee(canonical(config["problem"]), config["settings"]["gamma"]).problem
+    if (
+        any(config[key] != value for key, value in found.items())
+        or not isinstance(task, Problem)
+        or format_task(task.machine) != format_task(problem.machine)
+        or task.max_episode_steps != problem.max_episode_steps
+        or not all(map(np.array_equal, _arrays(task), _arrays(problem)))
+    ):
+        raise CheckpointError("the checkpoint: is of another run")
+    return session
+
+
+def _arrays(problem: Problem) -> list[NDArray[Any]]:
+    mdp = problem.mdp
+    return [mdp.succ, mdp.prob, mdp.reward, mdp.terminal, mdp.start, problem.label]
 
 
 @lru_cache(maxsize=32)
