@@ -348,9 +348,7 @@ ONE_MISTAKE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "words"), ONE_MISTAKE.values(), ids=[name for name in ONE_MISTAKE]
-)
+@pytest.mark.parametrize(("text", "place", "words"), ONE_MISTAKE.values(), ids=list(ONE_MISTAKE))
 def test_a_mistake_is_one_message_with_its_place(
     folder: Path, text: str, place: str, words: str
 ) -> None:
@@ -362,7 +360,7 @@ def test_a_mistake_is_one_message_with_its_place(
 
 @pytest.mark.parametrize("text", ["problems = ", "[[", "a = 1\na = 2", "x = " + "[" * 5000])
 def test_what_is_no_toml_is_said_to_be_none(folder: Path, text: str) -> None:
-    with pytest.raises(StudyError, match="tiny.toml: not valid TOML"):
+    with pytest.raises(StudyError, match=r"tiny\.toml: not valid TOML"):
         parsed(folder, text)
 
 
@@ -868,23 +866,9 @@ agents = [{ agent = "rmax", label = "r", t_env = 2 }]
 )
 PIECES = st.sampled_from(
     [
-        "",
-        "=",
-        "[",
-        "]",
-        "{",
-        "}",
-        '"',
-        ",",
-        "nan",
-        "-1",
-        "1e400",
-        "true",
-        "2026-01-01",
-        "'",
-        "\\u0000",
+        *["", "=", "[", "]", "{", "}", '"', ",", "'", "#", "\n", "\\u0000", "..", "é", "0x1F"],
+        *["nan", "-1", "1e400", "true", "2026-01-01", "office/map1/*", "[world]", "stop", "seeds"],
     ]
-    + ["office/map1/*", "[world]", "stop", "seeds", "map0", "0x1F", "..", "#", "\n", "é", "rmax"]
 )
 
 
@@ -892,8 +876,7 @@ def study_or_error(folder: Path, text: str) -> None:
     """Whatever it is, it is a study or an error of ours."""
     try:
         study = parsed(folder, text)
-    except QRMaxError as error:
-        assert str(error)
+    except QRMaxError:
         return
     assert isinstance(study, Study)
     assert json.loads(json.dumps(study.as_data())) == study.as_data()
