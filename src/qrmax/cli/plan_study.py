@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from qrmax.cli.output import print_facts, print_json
 from qrmax.cli.progress import duration
 from qrmax.cli.studies import folder_option, only_option, protocol_option, workers_option
+from qrmax.errors import check_count
 
 _OPTIONS = (protocol_option, only_option, workers_option, folder_option)
 STUDY_OPTIONS = ("protocol", "only", "workers", "folder")
@@ -60,7 +61,9 @@ def plan_study(
 
     whole = load_study(name, protocol)
     study, folder = select(whole, only), folder or default_folder(whole)
-    workers = workers or count_cores()
+    if workers is None:
+        workers = count_cores()
+    check_count("workers", workers)
     found, wanted = status(folder, study), estimate(study, Store(folder), workers)
     if as_json:
         print_json(

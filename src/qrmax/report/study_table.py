@@ -9,6 +9,7 @@ from qrmax.planning.policy_evaluation import evaluate
 from qrmax.planning.value_iteration import solve
 from qrmax.report.layout import Layout
 from qrmax.report.tables import Table, make_table
+from qrmax.studies.library import SUFFIX, study_names
 from qrmax.studies.results import results
 from qrmax.studies.study import ProblemSpec, Study, numbers_as_text
 
@@ -29,6 +30,7 @@ def study_layout(study: Study) -> Layout:
     """How the table of a study is laid out."""
     protocol = f" --protocol {study.protocol}" if study.protocol else ""
     title = study.title or study.name
+    name = study.name if study.name in study_names() else f"{study.name}{SUFFIX}"
     published = {
         problem: (row[LENGTH], row[SUCCESS] / 100.0)
         for problem, row in study.reference.items()
@@ -38,7 +40,7 @@ def study_layout(study: Study) -> Layout:
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
         about=study.about,
-        command=f"qrmax sweep {study.name}{protocol}",
+        command=f"qrmax sweep {name}{protocol}",
         seeds=numbers_as_text(study.seeds),
         problems=study.problems,
         labels=study.agents,
