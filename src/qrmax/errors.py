@@ -134,26 +134,26 @@ def check_range(
         allowed = ", ".join(
             f"{word} {bound}" for word, bound in bounds.items() if bound is not None
         )
-        raise ParameterError(f"{name} is {value!r}; allowed: numbers {allowed}".rstrip())
+        raise ParameterError(f"{name} is {shown(value)}; allowed: numbers {allowed}".rstrip())
 
 
 def check_count(name: str, value: Any) -> None:
     """Raise a `ParameterError` that names the parameter unless it is a whole number from 1 on."""
     if not (_is_a(Integral, value) and 1 <= value <= MOST):
-        raise ParameterError(f"{name} is {value!r}; allowed: whole numbers from 1 to {MOST}")
+        raise ParameterError(f"{name} is {shown(value)}; allowed: whole numbers from 1 to {MOST}")
 
 
 def check_flag(name: str, value: Any) -> None:
     """Raise a `ParameterError` that names the parameter unless `value` is True or False."""
     if not isinstance(value, bool):
-        raise ParameterError(f"{name} is {value!r}; allowed: True, False")
+        raise ParameterError(f"{name} is {shown(value)}; allowed: True, False")
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise a `ParameterError` that names the parameter unless `value` is one of `choices`."""
     if value not in choices:
         allowed = ", ".join(repr(choice) for choice in choices)
-        raise ParameterError(f"{name} is {value!r}; allowed: {allowed}")
+        raise ParameterError(f"{name} is {shown(value)}; allowed: {allowed}")
 
 
 def shown(value: object) -> str:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.errors import ParameterError
+from qrmax.errors import ParameterError, shown
 
 BLOCK = 32_768
 PER_STEP = 4
@@ -72,7 +72,7 @@ class Stream:
 def check_seed(seed: int) -> None:
     """Raise a `ParameterError` unless this is a seed."""
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-        raise ParameterError(f"seed is {seed!r}; allowed: whole numbers from 0 on")
+        raise ParameterError(f"seed is {shown(seed)}; allowed: whole numbers from 0 on")
 
 
 def stream(seed: int, name: str) -> Stream:

@@ -22,6 +22,7 @@ AnyError = TypeVar("AnyError", bound=Exception)
 
 MAX_BYTES = 64 * 2**20  # a 4000 x 4000 map; anything larger is surely not meant to be read as text
 EXCERPT_WIDTH = 72
+HERE = Path()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,17 @@ class Source:
         return Source(str(path), text.replace("\r\n", "\n"))
 
     @staticmethod
-    def find(spec: str | os.PathLike[str], kind: str, folder: Path, suffix: str) -> Source:
+    def find(
+        spec: str | os.PathLike[str], kind: str, folder: Path, suffix: str, beside: Path = HERE
+    ) -> Source:
         """The built-in file of that name in `folder`, or else the user's own file of that path."""
         if not isinstance(spec, str | os.PathLike):
             raise ParameterError(f"{kind} is {spec!r}; allowed: a name or a path")
         names = builtin_names(folder, suffix)
         if str(spec) in names:
             return Source.read(folder / f"{spec}{suffix}")
-        if str(spec).endswith(suffix) or (str(spec) and _exists(spec)):
-            return Source.read(spec)
+        if str(spec).endswith(suffix) or (str(spec) and _exists(beside / spec)):
+            return Source.read(beside / spec)
         hint = f"a file of your own is given by its path, such as my{suffix}"
         raise UnknownNameError(kind, str(spec), names, hint=hint)
 

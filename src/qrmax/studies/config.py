@@ -17,6 +17,7 @@ from qrmax.seeding import check_seed
 from qrmax.studies.mistakes import Mistake
 
 MOST_SEEDS = 100_000
+LARGEST_SEED = 2**63 - 1  # that a column of numbers can hold
 
 _ENTRY = ConfigDict(extra="allow", strict=True)  # other keys are options or settings
 _CLOSED = ConfigDict(extra="forbid", strict=True)
@@ -66,6 +67,8 @@ def _seeds(given: object) -> list[int]:
     if isinstance(given, list):
         for number in given:
             check_seed(number)
+            if number > LARGEST_SEED:
+                raise ParameterError(f"seed is {shown(number)}; allowed: at most {LARGEST_SEED}")
         if not given or len({*given}) < len(given):
             raise ParameterError("needed: at least one seed, and none twice")
         return given
@@ -102,6 +105,14 @@ class StudyFile(Layer):
     reference: str | None = None
 
 
+def as_problem(given: Any) -> ProblemEntry | None:
+    """An entry of `problems`, unless it has not the shape of one."""
+    try:
+        return ProblemEntry.model_validate({"name": given} if isinstance(given, str) else given)
+    except ValidationError:
+        return None
+
+
 def shape_mistakes(raw: dict[str, Any]) -> Iterator[Mistake]:
     """Keys that a study does not have, or that it needs, and values of the wrong kind."""
     try:
@@ -128,6 +139,8 @@ def _message(found: Any) -> str:
         return str(UnknownNameError("key", str(place[-1]), model.model_fields))
     if kind == "missing":
         return "is missing"
+    if kind == "model_type" and place[0] == "protocols" and len(place) == 2:
+        return f"is {shown(found['input'])}; needed: a table"
     if kind == "value_error":
         return str(found["ctx"]["error"])
     return f"is {shown(found['input'])}; needed: {_KINDS.get(kind, found['msg'])}"

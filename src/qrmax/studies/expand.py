@@ -31,7 +31,8 @@ from __future__ import annotations
 import csv
 import os
 import tomllib
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,15 +40,22 @@ from typing import Any, NamedTuple
 from qrmax.automata import files as tasks
 from qrmax.errors import ParameterError, QRMaxError, StudyError, UnknownNameError
 from qrmax.model.problem import Problem
-from qrmax.source import Source, builtin_names
-from qrmax.studies.config import AgentEntry, Layer, ProblemEntry, StudyFile, shape_mistakes
+from qrmax.source import Source
+from qrmax.studies.config import (
+    AgentEntry,
+    Layer,
+    ProblemEntry,
+    StudyFile,
+    as_problem,
+    shape_mistakes,
+)
 from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, study_names
-from qrmax.studies.mistakes import Mistake, refuse, value_mistakes
+from qrmax.studies.mistakes import Mistake, refuse, tried, value_mistakes
 from qrmax.studies.study import Cell, ProblemSpec, Study
 from qrmax.training.run import MAX_STEPS, make_session
-from qrmax.training.stopping import as_rule, rule_as_data
+from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds import grid as maps
-from qrmax.worlds.catalog import problem_names
+from qrmax.worlds.catalog import map_and_task, problem_names
 from qrmax.worlds.office import OfficeOptions
 
 EVALUATE_EVERY = 1000
@@ -69,8 +77,12 @@ def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> St
 def parse_study(source: Source, name: str, protocol: str | None = None) -> Study:
     """Read a study from TOML text; the source's name says where its files lie."""
     raw = _parse_toml(source)
-    mistakes = [*shape_mistakes(raw), *value_mistakes(raw, protocol_names(), protocol)]
-    refuse(source.name, mistakes)
+    mistakes = [*shape_mistakes(raw)]
+    told = {mistake.path for mistake in mistakes}
+    values = value_mistakes(raw, protocol_names(), protocol)
+    mistakes += [mistake for mistake in values if mistake.path not in told]
+    if mistakes:
+        refuse(source.name, [*mistakes, *_file_mistakes(source, raw)])
     file = StudyFile.model_validate(raw)
     return _Expansion(source, file, protocol or file.protocol).study(name)
 
@@ -105,14 +117,14 @@ class _Expansion:
         self.max_steps: int = self._said("max_steps", MAX_STEPS)
         self.evaluate_every: int = self._said("evaluate_every", EVALUATE_EVERY)
         stop = self._said("stop", None)
-        self.stop = as_rule("exact") if stop is None else as_rule(stop.rule, **stop.model_extra)
+        self.stop = as_rule("exact") if stop is None else make_rule(stop.rule, stop.model_extra)
         self.mistakes: list[Mistake] = []
 
     def study(self, name: str) -> Study:
         """The study, or an error that lists what does not fit together."""
-        self._check_agents()
         self._check_stop()
         problems = self._problems()
+        self.mistakes += tried("reference", _read_reference, self.source, self.file.reference)
         refuse(self.source.name, self.mistakes)
         cells = [
             cell
@@ -132,7 +144,8 @@ class _Expansion:
             training={
                 "max_steps": self.max_steps,
                 "evaluate_every": self.evaluate_every,
-                **rule_as_data(self.stop),
+                "stop": self.stop.name,
+                **_as_data(self.stop),
             },
             reference=_read_reference(self.source, self.file.reference),
         )
@@ -141,15 +154,6 @@ class _Expansion:
         """What the last layer that speaks of it says."""
         said = [getattr(layer, key) for layer in self.layers]
         return next((value for value in reversed(said) if value is not None), default)
-
-    def _check_agents(self) -> None:
-        if not self.agents:
-            self.mistakes.append(Mistake("agents", "is missing; needed: at least one agent"))
-        labels = [entry.label or entry.agent for entry in self.agents]
-        for number, label in enumerate(labels):
-            if label in labels[:number]:
-                message = f"there are two agents {label!r}; give one of them a label of its own"
-                self.mistakes.append(Mistake(f"agents[{number}]", message))
 
     def _check_stop(self) -> None:
         checks = self.max_steps // self.evaluate_every
@@ -166,9 +170,9 @@ class _Expansion:
         for number, entry in enumerate(self.file.problems):
             try:
                 for name in _names(entry):
-                    spec = self._problem_spec(entry, name)
+                    spec = _problem_spec(self.source, entry, name, self._options(entry))
                     problem = spec.make()
-                    label = entry.label or name or problem.name
+                    label = entry.label or problem.name
                     if label in problems:
                         raise ParameterError(
                             f"there are two problems {label!r}; leave one out, or give it a label"
@@ -178,30 +182,11 @@ class _Expansion:
                 self.mistakes.append(Mistake(f"problems[{number}]", str(error)))
         return [*problems.values()]
 
-    def _problem_spec(self, entry: ProblemEntry, name: str | None) -> ProblemSpec:
+    def _options(self, entry: ProblemEntry) -> OfficeOptions:
         options: dict[str, Any] = {}
         for layer in self.layers:
             options |= layer.world
-        options |= entry.model_extra or {}
-        grid, task = entry.map, entry.task
-        if name is None and grid in maps.map_names() and task in tasks.task_names():
-            name, grid, task = f"office/{grid}/{task}", None, None
-        return ProblemSpec(
-            label="",
-            name=name,
-            map=self._find(grid, "map", maps.MAPS, maps.SUFFIX),
-            task=self._find(task, "task", tasks.TASKS, tasks.SUFFIX),
-            options=asdict(OfficeOptions.of(options)),
-        )
-
-    def _find(self, spec: str | None, kind: str, folder: Path, suffix: str) -> Source | None:
-        """A built-in file, or one beside the study, known by its last name: folders differ."""
-        if spec is None:
-            return None
-        beside = Path(self.source.name).parent / spec
-        known = spec in builtin_names(folder, suffix)
-        found = Source.find(spec if known else beside, kind, folder, suffix)
-        return Source(Path(found.name).name, found.text)
+        return OfficeOptions.of(options | (entry.model_extra or {}))
 
     def _cell(self, made: _Made, number: int) -> Cell | None:
         """The agent on the problem, tried out."""
@@ -221,8 +206,51 @@ class _Expansion:
             problem=made.spec,
             label=entry.label or entry.agent,
             agent=entry.agent,
-            settings=asdict(session.agent.config),
+            settings=_as_data(session.agent.config),
         )
+
+
+def _file_mistakes(study: Source, raw: dict[str, Any]) -> Iterator[Mistake]:
+    """Problems and files that are not there, in a study that is refused anyway."""
+    problems, reference = raw.get("problems"), raw.get("reference")
+    for number, given in enumerate(problems if isinstance(problems, list) else []):
+        if (entry := as_problem(given)) is not None:
+            yield from tried(f"problems[{number}]", _try_out, study, entry)
+    if isinstance(reference, str):
+        yield from tried("reference", _read_reference, study, reference)
+
+
+def _try_out(study: Source, entry: ProblemEntry) -> None:
+    for name in _names(entry):
+        _problem_spec(study, entry, name, OfficeOptions()).make()
+
+
+def _problem_spec(
+    study: Source, entry: ProblemEntry, name: str | None, options: OfficeOptions
+) -> ProblemSpec:
+    """A problem by its name if all of it is built in; otherwise its files, as text."""
+    grid, task = map_and_task(name, entry.map, entry.task)
+    if grid in maps.map_names() and task in tasks.task_names():
+        name = f"office/{grid}/{task.removeprefix(f'{grid}/')}"
+        return ProblemSpec("", name, None, None, _as_data(options))
+    own_map = _find(study, grid, "map", maps.MAPS, maps.SUFFIX)
+    own_task = _find(study, task, "task", tasks.TASKS, tasks.SUFFIX)
+    return ProblemSpec("", None, own_map, own_task, _as_data(options))
+
+
+def _as_data(settings: Any) -> dict[str, Any]:
+    """Settings as plain data; 1 is 1.0 where fractions are allowed, so that both are one run."""
+    values = {field: getattr(settings, field.name) for field in fields(settings)}
+    return {
+        field.name: float(value) if type(value) is int and "float" in str(field.type) else value
+        for field, value in values.items()
+    }
+
+
+def _find(study: Source, spec: str, kind: str, folder: Path, suffix: str) -> Source:
+    """A built-in file, or one beside the study, known by its last name: folders differ."""
+    found = Source.find(spec, kind, folder, suffix, beside=Path(study.name).parent)
+    return Source(Path(found.name).name, found.text)
 
 
 def _names(entry: ProblemEntry) -> list[str | None]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from qrmax.agents.registry import check_agent, make_config
 from qrmax.errors import QRMaxError, StudyError, UnknownNameError, check_count
-from qrmax.training.stopping import as_rule
+from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds.office import OfficeOptions
 
 
@@ -52,6 +52,9 @@ def value_mistakes(
     known = [*protocols, *own]
     if isinstance(wanted, str) and wanted not in known:
         yield Mistake("protocol", str(UnknownNameError("protocol", wanted, known)))
+    speaking = [raw, *(_table(own[name]) for name in own if name == wanted)]
+    if not any("agents" in layer for layer in speaking):  # no built-in protocol names any
+        yield Mistake("agents", "is missing; needed: at least one agent")
     if raw.get("problems") == []:
         yield Mistake("problems", "is empty; needed: at least one problem")
     for number, given in enumerate(_list(raw.get("problems"))):
@@ -66,27 +69,36 @@ def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
     if layer.get("agents") == []:
         yield Mistake(f"{prefix}agents", "is empty; needed: at least one agent")
     for number, given in enumerate(_list(layer.get("agents"))):
-        yield from _agent_mistakes(_entry(given, "agent"), f"{prefix}agents[{number}]")
+        entry, path = _entry(given, "agent"), f"{prefix}agents[{number}]"
+        yield from _agent_mistakes(entry.get("agent"), _without(entry, "agent", "label"), path)
+    yield from _twice(_list(layer.get("agents")), prefix)
     yield from _settings_mistakes(layer, prefix)
     yield from _option_mistakes(_table(layer.get("world")), f"{prefix}world")
     yield from _rule_mistakes(_entry(layer.get("stop"), "rule"), f"{prefix}stop")
     for key in ("max_steps", "evaluate_every"):
         if type(value := layer.get(key)) is int:
             yield from tried(f"{prefix}{key}", check_count, key, value)
-    if isinstance(value := layer.get("gamma"), float):
+    if isinstance(value := layer.get("gamma"), int | float) and not isinstance(value, bool):
         yield from tried(f"{prefix}gamma", make_config, "q-learning", {"gamma": value})
+
+
+def _twice(agents: list[Any], prefix: str) -> Iterator[Mistake]:
+    """Agents that could not be told apart in a table."""
+    entries = [_entry(given, "agent") for given in agents]
+    labels = [entry.get("label") or entry.get("agent") for entry in entries]
+    for number, label in enumerate(labels):
+        if isinstance(label, str) and label in labels[:number]:
+            message = f"there are two agents {label!r}; give one of them a label of its own"
+            yield Mistake(f"{prefix}agents[{number}]", message)
 
 
 def _settings_mistakes(owner: dict[str, Any], prefix: str) -> Iterator[Mistake]:
     for agent, settings in _table(owner.get("settings")).items():
-        entry = {**_table(settings), "agent": agent}
-        yield from _agent_mistakes(entry, f"{prefix}settings.{agent}")
+        yield from _agent_mistakes(agent, _table(settings), f"{prefix}settings.{agent}")
 
 
-def _agent_mistakes(entry: dict[str, Any], path: str) -> Iterator[Mistake]:
-    agent = entry.get("agent")
+def _agent_mistakes(agent: Any, settings: dict[str, Any], path: str) -> Iterator[Mistake]:
     if isinstance(agent, str):
-        settings = _without(entry, "agent", "label")
         unknown = [*tried(path, check_agent, agent)]
         yield from unknown or _each(settings, path, lambda one: make_config(agent, one))
 
@@ -96,7 +108,7 @@ def _rule_mistakes(entry: dict[str, Any], path: str) -> Iterator[Mistake]:
     if isinstance(rule, str):
         unknown = [*tried(path, as_rule, rule)]
         settings = _without(entry, "rule")
-        yield from unknown or _each(settings, path, lambda one: as_rule(rule, **one))
+        yield from unknown or _each(settings, path, lambda one: make_rule(rule, one))
 
 
 def _option_mistakes(options: dict[str, Any], path: str) -> Iterator[Mistake]:

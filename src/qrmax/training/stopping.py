@@ -15,6 +15,7 @@ difference was found. `exact` has no such error and is the default.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
@@ -115,15 +116,18 @@ def as_rule(stop: str | StoppingRule, **settings: Any) -> StoppingRule:
     >>> as_rule("exact", within=0.01)
     Exact(in_a_row=3, within=0.01)
     """
-    if isinstance(stop, StoppingRule):
-        return stop
-    if not isinstance(stop, str) or stop not in RULES:
-        raise UnknownNameError("stopping rule", str(stop), RULES)
-    known = [field.name for field in fields(RULES[stop])]
+    return stop if isinstance(stop, StoppingRule) else make_rule(stop, settings)
+
+
+def make_rule(name: str, settings: Mapping[str, Any]) -> StoppingRule:
+    """The rule of that name, with these settings; an unknown one suggests the nearest."""
+    if not isinstance(name, str) or name not in RULES:
+        raise UnknownNameError("stopping rule", str(name), RULES)
+    known = [field.name for field in fields(RULES[name])]
     for setting in settings:
         if setting not in known:
-            raise UnknownNameError(f"setting of {stop}", setting, known)
-    return RULES[stop](**settings)
+            raise UnknownNameError(f"setting of {name}", setting, known)
+    return RULES[name](**settings)
 
 
 def rule_as_data(rule: StoppingRule) -> dict[str, Any]:

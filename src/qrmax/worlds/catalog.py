@@ -37,18 +37,23 @@ def make(
     The other options are those of `OfficeOptions`: slip=0.2, slips=None, decoration_penalty=0.0,
     decorations_terminate=True, blocked_moves_slip=False, max_episode_steps=1000.
     """
+    return office(*map_and_task(name, map, task), OfficeOptions.of(options))
+
+
+def map_and_task(name: str | None, grid: Any, task: Any) -> tuple[Any, Any]:
+    """The map and the task that a name and what is given beside it say together."""
     if name is not None:
         named_map, named_task = _parts(name)
-        if (map is not None and named_map) or (task is not None and named_task):
+        if (grid is not None and named_map) or (task is not None and named_task):
             raise ParameterError(f"make: the name {name!r} and map=... or task=... contradict")
-        map = named_map if map is None else map  # noqa: A001
+        grid = named_map if grid is None else grid
         task = named_task if task is None else task
-    if map is None or task is None:
-        missing = "a map" if map is None else "a task"
+    if grid is None or task is None:
+        missing = "a map" if grid is None else "a task"
         raise ParameterError(
             f"make needs {missing}: give a name such as 'office/map1/exp5', or map=... and task=..."
         )
-    return office(map, task, OfficeOptions.of(options))
+    return grid, task
 
 
 def _parts(name: str) -> tuple[str | None, str | None]:
