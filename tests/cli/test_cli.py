@@ -56,14 +56,14 @@ def test_the_version_is_that_of_the_library() -> None:
     assert answer("--version") == f"qrmax, version {qrmax.__version__}\n"
 
 
-def test_list_shows_worlds_maps_and_tasks() -> None:
+def test_list_shows_worlds_maps_tasks_agents_and_studies() -> None:
     lines = answer("list").split("\n")
     assert lines[0] == "worlds: office/MAP/TASK, such as office/map1/exp5"
     assert "map1   12 x 9    2,7" in lines
     assert any(line.startswith("exp5        9 states  Visit A") for line in lines)
     assert "map1" not in answer("list", "tasks")
     names = json.loads(answer("list", "--json"))
-    assert [*names] == ["worlds", "maps", "tasks", "agents"]
+    assert [*names] == ["worlds", "maps", "tasks", "agents", "studies"]
     assert "office/map1/exp5" in names["worlds"]
     assert names["maps"] == ["map0", "map1", "map2", "map3", "map4"]
     assert [*json.loads(answer("list", "maps", "--json"))] == ["maps"]
@@ -127,7 +127,7 @@ def test_solve_takes_the_options_of_make(tmp_path: Path) -> None:
 def test_doctor_finds_this_installation_healthy() -> None:
     report = json.loads(answer("doctor", "--json"))
     assert report["healthy"] is True
-    assert report["checks"].keys() == {"data", "planner", "gymnasium worlds", "learner"}
+    assert report["checks"].keys() == {"data", "planner", "gymnasium worlds", "learner", "sweep"}
     assert all(outcome.startswith("ok") for outcome in report["checks"].values())
     assert {"qrmax", "python", "numpy", "numba", "gymnasium", "click"} < {*report}
     assert answer("doctor").endswith("everything works\n")

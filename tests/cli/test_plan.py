@@ -122,7 +122,7 @@ def test_maps_of_your_own_and_accuracies_beyond_reason_are_welcome(tmp_path: Pat
 
 def test_the_guide_shows_what_the_command_prints() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text()
-    [command] = re.findall(r"^    \$ qrmax (plan .*)$", guide, flags=re.MULTILINE)
+    [command] = re.findall(r"^    \$ qrmax (plan office.*)$", guide, flags=re.MULTILINE)
     printed = answer(*command.split()).splitlines()
     assert "\n".join(f"    {line}".rstrip() for line in printed) in guide
 

@@ -296,15 +296,25 @@ ONE_MISTAKE = {
         "settings.rmax.alpha",
         "unknown setting of rmax 'alpha'",
     ),
-    "a problem's setting": (
-        problems('{ name = "office/map1/exp1", settings = { rmax = { vmax = 3.0 } } }'),
-        "problems[0].settings.rmax.vmax",
+    "a setting on a problem": (
+        GOOD + 'on."*".rmax.vmax = 3.0',
+        "on.*.rmax.vmax",
         "did you mean 'v_max'?",
     ),
-    "a problem's settings of an unknown agent": (
-        problems('{ name = "office/map1/exp1", settings = { rmx = { v_max = 3.0 } } }'),
-        "problems[0].settings.rmx",
+    "settings of an unknown agent on a problem": (
+        GOOD + 'on."*".rmx.v_max = 3.0',
+        "on.*.rmx",
         "did you mean 'rmax'?",
+    ),
+    "settings on a problem that the study does not have": (
+        GOOD + 'on."office/row/fetsch".qrmax.v_max = 3.0',
+        "on.office/row/fetsch",
+        "did you mean 'office/row/fetch'?",
+    ),
+    "settings of a protocol on a problem that the study does not have": (
+        GOOD + 'protocol = "mine"\nprotocols.mine.on."office/*/fetsch".qrmax.v_max = 3.0',
+        "protocols.mine.on.office/*/fetsch",
+        "unknown problem",
     ),
     # files
     "no such map file": (
@@ -482,8 +492,9 @@ def test_what_is_said_nearer_counts_more(folder: Path) -> None:
         assert first_settings(study)["t_env"] == t_env
         assert first_settings(study)["published"] is True
         assert study.training["max_steps"] == 2000
-    entry = '{ map = "row.txt", task = "fetch.toml", slip = 0.4, settings.qrmax.t_env = 7 }'
+    entry = '{ map = "row.txt", task = "fetch.toml", slip = 0.4 }'
     text = text.replace('{ map = "row.txt", task = "fetch.toml" }', entry)
+    text += 'on."office/row/*".qrmax.t_env = 7\n'
     study = parsed(folder, text)
     assert study.cells[0].problem.options["slip"] == 0.4
     assert first_settings(study)["t_env"] == 7
@@ -534,9 +545,11 @@ def test_gamma_is_for_all_agents_but_those_that_have_their_own(folder: Path) -> 
     assert [cell.settings["gamma"] for cell in study.cells] == [0.5, 0.6, 0.7]
 
 
-def test_settings_of_a_problem_are_for_its_agents_alone(folder: Path) -> None:
-    entry = '{ name = "office/map1/exp2", settings.rmax = { v_max = 3.0 } }'
-    text = problems(f'"office/map1/exp1", {entry}').replace('"qrmax"', '"rmax", "rmax-rm"')
+def test_settings_on_a_problem_are_for_its_agents_alone(folder: Path) -> None:
+    text = problems('"office/map1/exp1", "office/map1/exp2"').replace(
+        '"qrmax"', '"rmax", "rmax-rm"'
+    )
+    text += 'on."*exp2".rmax.v_max = 3.0\n'
     assert [cell.settings["v_max"] for cell in parsed(folder, text).cells] == [
         None,
         None,
@@ -830,11 +843,11 @@ def test_an_optimistic_value_is_given_to_r_max_where_rewards_are_large() -> None
     for name in ("paper/table1", "paper/table6"):
         found = {
             cell.problem.label: cell.settings["v_max"]
-            for cell in qrmax.load_study(name).cells
+            for cell in qrmax.load_study(name, "as-published").cells
             if cell.agent == "rmax"
         }
         assert found.pop("office/map4/exp6") == 1000.0
-        assert {*found.values()} == {None}
+        assert {*found.values()} == {1.0}
 
 
 def test_the_reference_of_table_4_is_that_of_the_paper() -> None:

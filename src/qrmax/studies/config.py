@@ -40,7 +40,6 @@ class ProblemEntry(BaseModel):
     map: str | None = None
     task: str | None = None
     label: str | None = None
-    settings: dict[str, dict[str, Any]] = {}  # of agents, on this problem
 
 
 class AgentEntry(BaseModel):
@@ -86,7 +85,8 @@ class Layer(BaseModel):
     about: str | None = None
     comparable: bool | None = None  # whether the reference was made in the same way
     agents: list[Annotated[AgentEntry, _entry("agent")]] | None = None
-    settings: dict[str, dict[str, Any]] = {}
+    settings: dict[str, dict[str, Any]] = {}  # by agent
+    on: dict[str, dict[str, dict[str, Any]]] = {}  # by problem, or pattern, and agent
     world: dict[str, Any] = {}
     gamma: float | None = None
     stop: Annotated[StopEntry, _entry("rule")] | None = None

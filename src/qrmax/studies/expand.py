@@ -15,15 +15,17 @@
     [settings.qrmax]                  # of an agent, wherever it appears
     t_task = 2
 
+    [on."office/map1/*".rmax]         # of an agent on a problem, or on all that fit
+    v_max = 1.0
+
     [protocols.quick]                 # counts before all above, where it is chosen
     max_steps = 10_000
 
 A protocol can say anything that a study can but for its title, problems, seeds and reference. What
 counts least comes first: the built-in protocol of the chosen name, the study, the study's own
-protocol of that name; options and settings of a single entry count most. An entry of `problems`
-may have settings of agents, too: `settings = { rmax = { v_max = 1000.0 } }`. Files are looked for
-beside the study. `reference` names a CSV file with numbers to show beside ours: a column
-`problem`, and one for each agent.
+protocol of that name; options and settings of a single entry count most. Files are looked for
+beside the study. `reference` names a CSV file with numbers to show beside ours: a column `problem`,
+and one for each agent.
 """
 
 from __future__ import annotations
@@ -99,7 +101,6 @@ class _Made(NamedTuple):
 
     spec: ProblemSpec
     problem: Problem
-    entry: ProblemEntry  # what the file says of it
 
 
 class _Expansion:
@@ -124,6 +125,7 @@ class _Expansion:
         """The study, or an error that lists what does not fit together."""
         self._check_stop()
         problems = self._problems()
+        self._check_patterns([made.spec.label for made in problems])
         self.mistakes += tried("reference", _read_reference, self.source, self.file.reference)
         refuse(self.source.name, self.mistakes)
         cells = [
@@ -165,6 +167,17 @@ class _Expansion:
             )
             self.mistakes.append(Mistake("stop", message))
 
+    def _check_patterns(self, labels: list[str]) -> None:
+        """What a study says of a problem that it does not have is surely not meant."""
+        own = {"": self.file.on}
+        if self.protocol in self.file.protocols:
+            own[f"protocols.{self.protocol}."] = self.file.protocols[self.protocol].on
+        for prefix, patterns in own.items():
+            for pattern in patterns:
+                if not any(fnmatchcase(label, pattern) for label in labels):
+                    message = str(UnknownNameError("problem", pattern, labels))
+                    self.mistakes.append(Mistake(f"{prefix}on.{pattern}", message))
+
     def _problems(self) -> list[_Made]:
         problems: dict[str, _Made] = {}
         for number, entry in enumerate(self.file.problems):
@@ -177,7 +190,7 @@ class _Expansion:
                         raise ParameterError(
                             f"there are two problems {label!r}; leave one out, or give it a label"
                         )
-                    problems[label] = _Made(replace(spec, label=label), problem, entry)
+                    problems[label] = _Made(replace(spec, label=label), problem)
             except QRMaxError as error:
                 self.mistakes.append(Mistake(f"problems[{number}]", str(error)))
         return [*problems.values()]
@@ -194,8 +207,11 @@ class _Expansion:
         settings: dict[str, Any] = {}
         if (gamma := self._said("gamma", None)) is not None:
             settings["gamma"] = gamma
-        for given in (*(layer.settings for layer in self.layers), made.entry.settings):
-            settings |= given.get(entry.agent, {})
+        for layer in self.layers:
+            settings |= layer.settings.get(entry.agent, {})
+            for pattern, by_agent in layer.on.items():
+                if fnmatchcase(made.spec.label, pattern):
+                    settings |= by_agent.get(entry.agent, {})
         settings |= entry.model_extra or {}
         try:
             session = make_session(entry.agent, made.problem, stop=self.stop, **settings)

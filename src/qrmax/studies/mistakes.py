@@ -59,9 +59,8 @@ def value_mistakes(
         yield Mistake("problems", "is empty; needed: at least one problem")
     for number, given in enumerate(_list(raw.get("problems"))):
         entry, path = _entry(given, "name"), f"problems[{number}]"
-        options = _without(entry, "name", "map", "task", "label", "settings")
+        options = _without(entry, "name", "map", "task", "label")
         yield from _option_mistakes(options, path)
-        yield from _settings_mistakes(entry, f"{path}.")
 
 
 def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
@@ -72,7 +71,9 @@ def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
         entry, path = _entry(given, "agent"), f"{prefix}agents[{number}]"
         yield from _agent_mistakes(entry.get("agent"), _without(entry, "agent", "label"), path)
     yield from _twice(_list(layer.get("agents")), prefix)
-    yield from _settings_mistakes(layer, prefix)
+    yield from _settings_mistakes(layer.get("settings"), f"{prefix}settings")
+    for problem, settings in _table(layer.get("on")).items():
+        yield from _settings_mistakes(settings, f"{prefix}on.{problem}")
     yield from _option_mistakes(_table(layer.get("world")), f"{prefix}world")
     yield from _rule_mistakes(_entry(layer.get("stop"), "rule"), f"{prefix}stop")
     for key in ("max_steps", "evaluate_every"):
@@ -92,9 +93,9 @@ def _twice(agents: list[Any], prefix: str) -> Iterator[Mistake]:
             yield Mistake(f"{prefix}agents[{number}]", message)
 
 
-def _settings_mistakes(owner: dict[str, Any], prefix: str) -> Iterator[Mistake]:
-    for agent, settings in _table(owner.get("settings")).items():
-        yield from _agent_mistakes(agent, _table(settings), f"{prefix}settings.{agent}")
+def _settings_mistakes(by_agent: Any, path: str) -> Iterator[Mistake]:
+    for agent, settings in _table(by_agent).items():
+        yield from _agent_mistakes(agent, _table(settings), f"{path}.{agent}")
 
 
 def _agent_mistakes(agent: Any, settings: dict[str, Any], path: str) -> Iterator[Mistake]:
