@@ -9,8 +9,8 @@ last checkpoint.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,7 +109,7 @@ def sweep(
     seconds. The results are the same whatever is chosen.
     """
     whole = study if isinstance(study, Study) else load_study(study, protocol)
-    with open_sweep(
+    opened = open_sweep(
         whole,
         workers=workers,
         backend=backend,
@@ -118,8 +118,9 @@ def sweep(
         folder=folder,
         fresh=fresh,
         checkpoint_every=checkpoint_every,
-    ) as running:
-        for event in running.events():
+    )
+    with opened as running, closing(running.events()) as events:  # the workers end in any case
+        for event in events:
             if on_event is not None:
                 on_event(event)
     return running.summary()
@@ -196,7 +197,7 @@ class Sweep:
     pace: Pace = field(default_factory=Pace)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event]:
         """Run what is left to run."""
         try:
             todo: list[RunSpec] = []
