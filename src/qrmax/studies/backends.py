@@ -6,8 +6,10 @@ only the driver writes results.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +26,7 @@ SOURCE = Path(__file__).parents[2]  # where the package is, for workers to find 
 ONE_THREAD = dict.fromkeys(  # each: there is a worker for each core
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
 )
+REACH = 10.0  # seconds in which a cluster must answer
 
 
 def count_cores() -> int:
@@ -69,11 +72,11 @@ class LocalBackend(Backend):
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or count_cores()
         self.capacity = 2 * self.workers  # so that a worker never waits for the driver
-        self._assignments: SimpleQueue[tuple[str, Assignment]] = SimpleQueue()
+        self._assignments: SimpleQueue[tuple[str, Assignment] | None] = SimpleQueue()
         self._replies: SimpleQueue[Reply] = SimpleQueue()
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._starting = threading.Lock()
-        self._closed = False
+        self._stopped = self._closed = False
         for _ in range(self.workers):
             threading.Thread(target=self._serve, daemon=True).start()
 
@@ -93,9 +96,12 @@ class LocalBackend(Backend):
         dropped = []
         try:
             while True:
-                dropped.append(self._assignments.get_nowait()[0])
+                if (waiting := self._assignments.get_nowait()) is not None:
+                    dropped.append(waiting[0])
         except Empty:
             pass
+        with self._starting:  # a worker that starts from now on is told, too
+            self._stopped = True
         for process in [*self._processes]:
             process.send_signal(signal.SIGINT)
         return dropped
@@ -107,12 +113,16 @@ class LocalBackend(Backend):
         for process in [*self._processes]:
             process.kill()
             process.wait()
+        for _ in range(self.workers):
+            self._assignments.put(None)
 
     def _serve(self) -> None:
         """Hand assignments to a worker, one after the other; start another where it dies."""
+        # a worker inherits this: SIGINT waits until it is ready to hand over what there is
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         process: subprocess.Popen[bytes] | None = None
-        while True:
-            key, assignment = self._assignments.get()
+        while (following := self._assignments.get()) is not None:
+            key, assignment = following
             try:
                 process = process or self._start()
                 assert process.stdin is not None
@@ -121,25 +131,38 @@ class LocalBackend(Backend):
                 report = receive_report(process.stdout)
             except (EOFError, OSError) as error:
                 if self._closed:
-                    return
+                    break
                 report = Report("lost", {"error": _last_words(process, error)})
-                if process is not None:
-                    self._processes.discard(process)
+                self._forget(process)
                 process = None
             self._replies.put(Reply(key, report))
+        self._forget(process)
+
+    def _forget(self, process: subprocess.Popen[bytes] | None) -> None:
+        if process is not None:
+            self._processes.discard(process)
+            for pipe in (process.stdin, process.stdout):
+                assert pipe is not None
+                with contextlib.suppress(OSError):  # what was not read will not be
+                    pipe.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
         path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
         with self._starting:
             if self._closed:
                 raise EOFError
+            # in a session of its own, a terminal's Ctrl-C is for the driver alone; -P: a json.py in
+            # the user's folder is not the one that we mean
             process = subprocess.Popen(
-                [sys.executable, "-m", "qrmax.studies.worker"],
+                [sys.executable, "-P", "-m", "qrmax.studies.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
+                start_new_session=True,
             )
             self._processes.add(process)
+            if self._stopped:
+                process.send_signal(signal.SIGINT)
         return process
 
 
@@ -164,6 +187,8 @@ class RayBackend(Backend):
         self._ray: Any = ray  # which has types for some of its functions only
         self._ours = not self._ray.is_initialized()
         if self._ours:
+            if address is not None:
+                _check_there(address)
             try:
                 self._ray.init(
                     address=address or "local",
@@ -205,6 +230,17 @@ class RayBackend(Backend):
             self._ray.cancel(reference, force=True)
         if self._ours:
             self._ray.shutdown()
+
+
+def _check_there(address: str) -> None:
+    """An error where no one listens: Ray itself would try for more than ten minutes."""
+    host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
+    if not host or not port.isdecimal():
+        return  # "auto", say; Ray knows what to do with it
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACH).close()
+    except (OSError, OverflowError) as error:
+        raise ParameterError(f"no Ray cluster at address {address!r}: {error}") from error
 
 
 def make_backend(name: str, workers: int | None = None, address: str | None = None) -> Backend:

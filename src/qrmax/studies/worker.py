@@ -58,7 +58,8 @@ def receive_report(stream: IO[bytes]) -> Report:
 def main() -> None:
     """Work until no more is asked for."""
     stop = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: stop.set())  # Ctrl-C: hand over what there is
+    signal.signal(signal.SIGINT, lambda *_: stop.set())  # hand over what there is
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # see LocalBackend
     # whatever prints goes to stderr: stdout is for reports
     reports = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
