@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ SOURCE = Path(__file__).parents[2]  # where the package is, for workers to find 
 ONE_THREAD = dict.fromkeys(  # each: there is a worker for each core
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
 )
+REACH = 10.0  # seconds in which a cluster must answer
 
 
 def count_cores() -> int:
@@ -138,6 +140,8 @@ class LocalBackend(Backend):
                 raise EOFError
             process = _Process()
             self._processes.add(process)
+            if self._stopped:
+                process.send_signal(signal.SIGINT)
         return process
 
     def _bury(self, process: _Process) -> str:
@@ -202,6 +206,8 @@ class RayBackend(Backend):
         self._ray: Any = ray  # which has types for some of its functions only
         self._ours = not self._ray.is_initialized()
         if self._ours:
+            if address is not None:
+                _check_there(address)
             try:
                 self._ray.init(
                     address=address or "local",
@@ -243,6 +249,17 @@ class RayBackend(Backend):
             self._ray.cancel(reference, force=True)
         if self._ours:
             self._ray.shutdown()
+
+
+def _check_there(address: str) -> None:
+    """An error where no one listens: Ray itself would try for more than ten minutes."""
+    host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
+    if not host or not port.isdecimal():
+        return  # "auto", say; Ray knows what to do with it
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACH).close()
+    except (OSError, OverflowError) as error:
+        raise ParameterError(f"no Ray cluster at address {address!r}: {error}") from error
 
 
 def make_backend(name: str, workers: int | None = None, address: str | None = None) -> Backend:

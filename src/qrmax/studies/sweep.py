@@ -109,7 +109,7 @@ def sweep(
     seconds. The results are the same whatever is chosen.
     """
     whole = study if isinstance(study, Study) else load_study(study, protocol)
-    with open_sweep(
+    opened = open_sweep(
         whole,
         workers=workers,
         backend=backend,
@@ -118,8 +118,9 @@ def sweep(
         folder=folder,
         fresh=fresh,
         checkpoint_every=checkpoint_every,
-    ) as running:
-        for event in running.events():
+    )
+    with opened as running, closing(running.events()) as events:  # the workers end in any case
+        for event in events:
             if on_event is not None:
                 on_event(event)
     return running.summary()
@@ -192,7 +193,7 @@ class Sweep:
     pace: Pace = field(default_factory=Pace)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event]:
         """Run what is left to run."""
         todo: list[RunSpec] = []
         for run in self.study.runs():
