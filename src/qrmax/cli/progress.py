@@ -138,6 +138,10 @@ class SweepLine:
             parts.append(f"{duration(left)} left")
         return f"{_bar(ended / total)} " + "  ".join(parts)
 
+    def announce_stop(self) -> None:
+        """Say what a first Ctrl-C does."""
+        self.line.say("stopping: the runs under way are checkpointed (Ctrl-C: at once)")
+
     def _count(self, run_id: str, trained: int) -> None:
         # what an earlier sweep has trained is not known of a run's first stretch, and is counted in
         self.steps += trained - self.trained.get(run_id, 0)

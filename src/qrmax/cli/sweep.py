@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,16 +111,14 @@ def _compile(study: Study) -> None:
 
 def _follow(sweep: Sweep, line: SweepLine | None) -> bool:
     """Sweep to the end, or until Ctrl-C; returns whether it came to the end."""
-    with interruptible() as interrupted, closing(sweep.events()) as events:
+    with interruptible() as interrupted:
         try:
-            for event in events:
+            for event in sweep.events():
                 if line is not None:
                     line.see(event)
                 if interrupted and not sweep.stopping:
                     if line is not None:
-                        line.line.say(
-                            "stopping: the runs under way are checkpointed (Ctrl-C: at once)"
-                        )
+                        line.announce_stop()
                     sweep.stop()
         finally:
             if line is not None:

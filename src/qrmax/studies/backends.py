@@ -76,7 +76,7 @@ class LocalBackend(Backend):
         self._replies: SimpleQueue[Reply] = SimpleQueue()
         self._processes: set[_Process] = set()
         self._lock = threading.Lock()  # of the processes
-        self._closed = False
+        self._stopped = self._closed = False
         self._threads = [threading.Thread(target=self._serve) for _ in range(self.workers)]
         for thread in self._threads:
             thread.daemon = True
@@ -102,6 +102,7 @@ class LocalBackend(Backend):
                 assert item is not None  # that is how it is closed, which comes later
                 dropped.append(item[0])
         with self._lock:
+            self._stopped = True  # a worker that starts from now on is told, too
             for process in self._processes:
                 process.stop()
         return dropped
@@ -141,7 +142,7 @@ class LocalBackend(Backend):
             process = _Process()
             self._processes.add(process)
             if self._stopped:
-                process.send_signal(signal.SIGINT)
+                process.stop()
         return process
 
     def _bury(self, process: _Process) -> str:
@@ -155,8 +156,8 @@ class _Process:
 
     def __init__(self) -> None:
         path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "qrmax.studies.worker"],
+        self._process = subprocess.Popen(  # -P: a json.py in the user's folder is not what we mean
+            [sys.executable, "-P", "-m", "qrmax.studies.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},

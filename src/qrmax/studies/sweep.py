@@ -109,7 +109,7 @@ def sweep(
     seconds. The results are the same whatever is chosen.
     """
     whole = study if isinstance(study, Study) else load_study(study, protocol)
-    opened = open_sweep(
+    with open_sweep(
         whole,
         workers=workers,
         backend=backend,
@@ -118,9 +118,8 @@ def sweep(
         folder=folder,
         fresh=fresh,
         checkpoint_every=checkpoint_every,
-    )
-    with opened as running, closing(running.events()) as events:  # the workers end in any case
-        for event in events:
+    ) as running:
+        for event in running.events():
             if on_event is not None:
                 on_event(event)
     return running.summary()
@@ -193,7 +192,7 @@ class Sweep:
     pace: Pace = field(default_factory=Pace)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
 
-    def events(self) -> Generator[Event]:
+    def events(self) -> Iterator[Event]:
         """Run what is left to run."""
         todo: list[RunSpec] = []
         for run in self.study.runs():
