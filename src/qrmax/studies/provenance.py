@@ -10,6 +10,8 @@ from pathlib import Path
 
 from qrmax._version import __version__
 
+PACKAGE = Path(__file__).parents[1]
+
 
 @cache
 def made_by() -> dict[str, str | None]:
@@ -25,17 +27,18 @@ def made_by() -> dict[str, str | None]:
 
 @cache
 def commit() -> str | None:
-    """The commit of the repository that this file is in, "+" where files differ from it."""
-    here = Path(__file__).parent
-    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    """The commit that this package is of, "+" where its files differ from it; None if of none."""
     try:
-        subprocess.run(  # in someone else's repository, say in a .venv, this file is not tracked
-            ["git", "ls-files", "--error-unmatch", __file__],
-            cwd=here,
-            capture_output=True,
-            check=True,
-        )
-        found = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True)
+        # in someone else's repository, in a .venv there, say, this file is not tracked
+        _git("ls-files", "--error-unmatch", Path(__file__).name)
+        changed = _git("status", "--porcelain", "--", str(PACKAGE))
+        return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return found.stdout.strip() or None
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    where = Path(__file__).parent
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
