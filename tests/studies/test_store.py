@@ -27,7 +27,9 @@ from tiny_study import agents, parsed, write_tiny
 
 SCHEMA_1 = Path(__file__).parent.parent / "data" / "results-schema-1"
 TWO_AGENTS = agents('"qrmax", { agent = "q-learning", label = "fast q-learning", alpha = 0.5 }')
-TEXT = TWO_AGENTS.replace("seeds = 2", "seeds = 8")
+TEXT = TWO_AGENTS.replace("seeds = 2", "seeds = 8").replace(
+    '"qrmax", ', '{ agent = "qrmax", t_env = 3 }, '
+)
 
 
 class Swept(NamedTuple):
@@ -158,6 +160,18 @@ def test_a_row_says_what_training_says(original: Swept) -> None:
     assert (row["status"], row["error"], row["in_study"]) == ("done", None, True)
     assert row["total_seconds"] >= row["learning_seconds"] > 0.0
     assert row["version"] == qrmax.__version__
+
+
+def test_whether_the_rule_was_met_is_told(original: Swept) -> None:
+    found = qrmax.results(original.folder)
+    met = found.filter(pl.col("reached"))
+    assert {*met["label"]} == {"qrmax"}
+    assert {*met["reason"]} == {"exact"}
+    assert (met["steps"] < met["trained"]).all()  # the first of three checks in a row
+    assert (met["gap"] <= 0.05).all()
+    rest = found.filter(~pl.col("reached"))
+    assert {*rest["reason"]} == {"budget"}
+    assert {*rest["steps"]} == {600}
 
 
 def test_a_curve_is_beside_each_run(original: Swept) -> None:

@@ -912,9 +912,9 @@ def test_a_good_file_with_typing_errors_is_a_study_or_an_error(
 
 KEYS = [
     *["title", "about", "comparable", "problems", "agents", "seeds", "protocol", "protocols"],
-    *["settings", "world", "gamma", "stop", "max_steps", "evaluate_every", "reference", "name"],
-    *["map", "task", "label", "agent", "rule", "within", "in_a_row", "t_env", "slip", "slips"],
-    *["qrmax", "rmax", "quick", "as-described", "published", "r_max", "max_episode_steps"],
+    *["settings", "on", "world", "gamma", "stop", "max_steps", "evaluate_every", "reference"],
+    *["name", "map", "task", "label", "agent", "rule", "within", "in_a_row", "t_env", "slip"],
+    *["slips", "qrmax", "rmax", "quick", "as-described", "published", "r_max", "office/*"],
 ]
 WORDS = [*KEYS, "", "row.txt", "fetch.toml", "good.csv", "office/map1/exp1", "exact", "any", "*"]
 SCALARS = (
@@ -952,7 +952,7 @@ def as_toml(value: Any) -> str:
 
 
 @ignore_warnings
-@given(data=st.dictionaries(st.sampled_from(KEYS[:15]), VALUES, max_size=6))
+@given(data=st.dictionaries(st.sampled_from(KEYS[:16]), VALUES, max_size=6))
 def test_anything_under_the_known_keys_is_a_study_or_an_error(
     folder: Path, data: dict[str, Any]
 ) -> None:
@@ -962,7 +962,10 @@ def test_anything_under_the_known_keys_is_a_study_or_an_error(
 
 
 @ignore_warnings
-@given(place=st.sampled_from(["world", "settings.qrmax", "stop", "protocols.quick"]), value=VALUES)
+@given(
+    place=st.sampled_from(["world", "settings.qrmax", "stop", "on", "protocols.quick"]),
+    value=VALUES,
+)
 def test_anything_further_inside_is_a_study_or_an_error(
     folder: Path, place: str, value: Any
 ) -> None:
