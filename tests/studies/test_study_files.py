@@ -108,7 +108,7 @@ ONE_MISTAKE = {
     "a fraction of seeds": (seeds("2.0"), "seeds", "is 2.0"),
     "seeds in quotes": (seeds('"2"'), "seeds", "is '2'"),
     "seeds in a table": (seeds("{ from = 1 }"), "seeds", "is {'from': 1}"),
-    "too many seeds": (seeds("100_001"), "seeds", "at most 100000"),
+    "too many seeds": (seeds("100_001"), "seeds", "from 1 to 100000"),
     "far too many seeds": (seeds("1" * 40), "seeds", "111111"),
     "a seed that no column holds": (seeds("[9_223_372_036_854_775_808]"), "seeds", "at most 9223"),
     "a very long seed": (seeds(f"[{VERY_LONG}]"), "seeds", "a very long number"),
@@ -424,8 +424,16 @@ def test_all_mistakes_are_told_at_once(folder: Path) -> None:
 def test_what_does_not_fit_together_is_told_at_once_too(folder: Path) -> None:
     text = problems('"office/map1/exp1", "office/map1/exp1", "office/map8/*"')
     text += 'stop = { rule = "welch", in_a_row = 9 }\nreference = "words.csv"\n'
+    text += "settings.qrmax.t_E = 3\non.office.qrmax.t_env = 4\n"  # of the other kind, in between
     places = [message.partition(":")[0] for message in mistakes(folder, text)]
-    assert places == ["stop", "problems[1]", "problems[2]", "reference"]
+    assert places == [
+        "settings.qrmax.t_E",
+        "stop",
+        "problems[1]",
+        "problems[2]",
+        "on.office",
+        "reference",
+    ]
 
 
 def test_a_protocol_asked_for_must_exist_too(folder: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from qrmax.errors import ParameterError, UnknownNameError, check_count, shown
+from qrmax.errors import ParameterError, UnknownNameError, shown
 from qrmax.seeding import check_seed
 from qrmax.studies.mistakes import Mistake
 
@@ -71,10 +71,10 @@ def _seeds(given: object) -> list[int]:
         if not given or len({*given}) < len(given):
             raise ParameterError("needed: at least one seed, and none twice")
         return given
-    check_count("the number of seeds", given)
-    assert isinstance(given, int)
-    if given > MOST_SEEDS:
-        raise ParameterError(f"the number of seeds is {given}; at most {MOST_SEEDS} make sense")
+    if type(given) is not int or not 1 <= given <= MOST_SEEDS:
+        raise ParameterError(
+            f"the number of seeds is {shown(given)}; allowed: whole numbers from 1 to {MOST_SEEDS}"
+        )
     return list(range(given))
 
 

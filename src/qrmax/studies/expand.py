@@ -33,14 +33,16 @@ from __future__ import annotations
 import csv
 import os
 import tomllib
+import warnings
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from qrmax.automata import files as tasks
-from qrmax.errors import ParameterError, QRMaxError, StudyError, UnknownNameError
+from qrmax.errors import ParameterError, QRMaxError, QRMaxWarning, StudyError, UnknownNameError
 from qrmax.model.problem import Problem
 from qrmax.source import Source
 from qrmax.studies.config import (
@@ -52,15 +54,20 @@ from qrmax.studies.config import (
     shape_mistakes,
 )
 from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, study_names
-from qrmax.studies.mistakes import Mistake, refuse, tried, value_mistakes
+from qrmax.studies.mistakes import (
+    EVALUATE_EVERY,
+    Mistake,
+    on_patterns,
+    refuse,
+    tried,
+    value_mistakes,
+)
 from qrmax.studies.study import Cell, ProblemSpec, Study
 from qrmax.training.run import MAX_STEPS, make_session
 from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds import grid as maps
 from qrmax.worlds.catalog import map_and_task, problem_names
 from qrmax.worlds.office import OfficeOptions
-
-EVALUATE_EVERY = 1000
 
 
 def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> Study:
@@ -81,10 +88,10 @@ def parse_study(source: Source, name: str, protocol: str | None = None) -> Study
     raw = _parse_toml(source)
     mistakes = [*shape_mistakes(raw)]
     told = {mistake.path for mistake in mistakes}
-    values = value_mistakes(raw, protocol_names(), protocol)
+    built_in = {name: _built_in_protocol(name) for name in protocol_names()}
+    values = value_mistakes(raw, built_in, protocol)
     mistakes += [mistake for mistake in values if mistake.path not in told]
-    if mistakes:
-        refuse(source.name, [*mistakes, *_file_mistakes(source, raw)])
+    refuse(source.name, [*mistakes, *_problem_mistakes(source, raw)])
     file = StudyFile.model_validate(raw)
     return _Expansion(source, file, protocol or file.protocol).study(name)
 
@@ -94,6 +101,10 @@ def _parse_toml(source: Source) -> dict[str, Any]:
         return tomllib.loads(source.text)
     except (ValueError, RecursionError) as error:  # ValueError: also a number of 5000 digits
         raise StudyError(f"{source.name}: not valid TOML: {error}") from error
+
+
+def _built_in_protocol(name: str) -> dict[str, Any]:
+    return _parse_toml(Source.read(PROTOCOLS / f"{name}{SUFFIX}"))
 
 
 class _Made(NamedTuple):
@@ -110,8 +121,7 @@ class _Expansion:
         self.source, self.file, self.protocol = source, file, protocol
         self.layers: list[Layer] = [file]  # what counts most comes last
         if protocol in protocol_names():
-            built_in = Source.read(PROTOCOLS / f"{protocol}{SUFFIX}")
-            self.layers.insert(0, Layer.model_validate(_parse_toml(built_in)))
+            self.layers.insert(0, Layer.model_validate(_built_in_protocol(protocol)))
         if protocol in file.protocols:
             self.layers.append(file.protocols[protocol])
         self.agents: list[AgentEntry] = self._said("agents", [])
@@ -119,22 +129,18 @@ class _Expansion:
         self.evaluate_every: int = self._said("evaluate_every", EVALUATE_EVERY)
         stop = self._said("stop", None)
         self.stop = as_rule("exact") if stop is None else make_rule(stop.rule, stop.model_extra)
-        self.mistakes: list[Mistake] = []
 
     def study(self, name: str) -> Study:
-        """The study, or an error that lists what does not fit together."""
-        self._check_stop()
-        problems = self._problems()
-        self._check_patterns([made.spec.label for made in problems])
-        self.mistakes += tried("reference", _read_reference, self.source, self.file.reference)
-        refuse(self.source.name, self.mistakes)
-        cells = [
-            cell
-            for problem in problems
-            for number in range(len(self.agents))
-            if (cell := self._cell(problem, number)) is not None
-        ]
-        refuse(self.source.name, self.mistakes)
+        """The study, or an error that lists which agents refuse which problems."""
+        cells: list[Cell] = []
+        mistakes: list[Mistake] = []
+        for problem, number in product(self._problems(), range(len(self.agents))):
+            try:
+                cells.append(self._cell(problem, self.agents[number]))
+            except QRMaxError as error:
+                message = f"on {problem.spec.label}: {error}"
+                mistakes.append(Mistake(f"agents[{number}]", message))
+        refuse(self.source.name, mistakes)
         return Study(
             name=name,
             protocol=self.protocol,
@@ -157,43 +163,12 @@ class _Expansion:
         said = [getattr(layer, key) for layer in self.layers]
         return next((value for value in reversed(said) if value is not None), default)
 
-    def _check_stop(self) -> None:
-        checks = self.max_steps // self.evaluate_every
-        if self.stop.name != "budget" and checks < self.stop.in_a_row:
-            message = (
-                f"contradicts max_steps and evaluate_every: the rule {self.stop.name!r} needs "
-                f"{self.stop.in_a_row} checks in a row, but {self.max_steps} steps with a check "
-                f"every {self.evaluate_every} have {checks}"
-            )
-            self.mistakes.append(Mistake("stop", message))
-
-    def _check_patterns(self, labels: list[str]) -> None:
-        """What a study says of a problem that it does not have is surely not meant."""
-        own = {"": self.file.on}
-        if self.protocol in self.file.protocols:
-            own[f"protocols.{self.protocol}."] = self.file.protocols[self.protocol].on
-        for prefix, patterns in own.items():
-            for pattern in patterns:
-                if not any(fnmatchcase(label, pattern) for label in labels):
-                    message = str(UnknownNameError("problem", pattern, labels))
-                    self.mistakes.append(Mistake(f"{prefix}on.{pattern}", message))
-
-    def _problems(self) -> list[_Made]:
-        problems: dict[str, _Made] = {}
-        for number, entry in enumerate(self.file.problems):
-            try:
-                for name in _names(entry):
-                    spec = _problem_spec(self.source, entry, name, self._options(entry))
-                    problem = spec.make()
-                    label = entry.label or problem.name
-                    if label in problems:
-                        raise ParameterError(
-                            f"there are two problems {label!r}; leave one out, or give it a label"
-                        )
-                    problems[label] = _Made(replace(spec, label=label), problem)
-            except QRMaxError as error:
-                self.mistakes.append(Mistake(f"problems[{number}]", str(error)))
-        return [*problems.values()]
+    def _problems(self) -> Iterator[_Made]:
+        for entry in self.file.problems:
+            for name in _names(entry):
+                spec = _problem_spec(self.source, entry, name, self._options(entry))
+                problem = spec.make()
+                yield _Made(replace(spec, label=entry.label or problem.name), problem)
 
     def _options(self, entry: ProblemEntry) -> OfficeOptions:
         options: dict[str, Any] = {}
@@ -201,9 +176,8 @@ class _Expansion:
             options |= layer.world
         return OfficeOptions.of(options | (entry.model_extra or {}))
 
-    def _cell(self, made: _Made, number: int) -> Cell | None:
+    def _cell(self, made: _Made, entry: AgentEntry) -> Cell:
         """The agent on the problem, tried out."""
-        entry = self.agents[number]
         settings: dict[str, Any] = {}
         if (gamma := self._said("gamma", None)) is not None:
             settings["gamma"] = gamma
@@ -213,11 +187,7 @@ class _Expansion:
                 if fnmatchcase(made.spec.label, pattern):
                     settings |= by_agent.get(entry.agent, {})
         settings |= entry.model_extra or {}
-        try:
-            session = make_session(entry.agent, made.problem, stop=self.stop, **settings)
-        except QRMaxError as error:
-            self.mistakes.append(Mistake(f"agents[{number}]", f"on {made.spec.label}: {error}"))
-            return None
+        session = make_session(entry.agent, made.problem, stop=self.stop, **settings)
         return Cell(
             problem=made.spec,
             label=entry.label or entry.agent,
@@ -226,19 +196,31 @@ class _Expansion:
         )
 
 
-def _file_mistakes(study: Source, raw: dict[str, Any]) -> Iterator[Mistake]:
-    """Problems and files that are not there, in a study that is refused anyway."""
+def _problem_mistakes(study: Source, raw: dict[str, Any]) -> Iterator[Mistake]:
+    """Problems and files that are not there, or there twice; whatever else is wrong."""
+    labels: list[str] = []
     problems, reference = raw.get("problems"), raw.get("reference")
     for number, given in enumerate(problems if isinstance(problems, list) else []):
         if (entry := as_problem(given)) is not None:
-            yield from tried(f"problems[{number}]", _try_out, study, entry)
+            yield from tried(f"problems[{number}]", _take_labels, study, entry, labels)
+    for path, pattern in on_patterns(raw):
+        # what a study says of a problem that it does not have is surely not meant
+        if labels and not any(fnmatchcase(label, pattern) for label in labels):
+            yield Mistake(path, str(UnknownNameError("problem", pattern, labels)))
     if isinstance(reference, str):
         yield from tried("reference", _read_reference, study, reference)
 
 
-def _try_out(study: Source, entry: ProblemEntry) -> None:
-    for name in _names(entry):
-        _problem_spec(study, entry, name, OfficeOptions()).make()
+def _take_labels(study: Source, entry: ProblemEntry, labels: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QRMaxWarning)  # they come when the problem is used
+        made = [_problem_spec(study, entry, name, OfficeOptions()).make() for name in _names(entry)]
+    for label in [entry.label or problem.name for problem in made]:
+        if label in labels:
+            raise ParameterError(
+                f"there are two problems {label!r}; leave one out, or give it a label"
+            )
+        labels.append(label)
 
 
 def _problem_spec(

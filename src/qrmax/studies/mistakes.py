@@ -6,13 +6,16 @@ works on a file as it was read, whatever its shape: what has the wrong shape is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qrmax.agents.registry import check_agent, make_config
 from qrmax.errors import QRMaxError, StudyError, UnknownNameError, check_count
+from qrmax.training.run import MAX_STEPS
 from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds.office import OfficeOptions
+
+EVALUATE_EVERY = 1000
 
 
 class Mistake(NamedTuple):
@@ -38,7 +41,7 @@ def tried(path: str, check: Callable[..., object], *arguments: Any) -> Iterator[
 
 
 def value_mistakes(
-    raw: dict[str, Any], protocols: Sequence[str], chosen: str | None
+    raw: dict[str, Any], protocols: Mapping[str, dict[str, Any]], chosen: str | None
 ) -> Iterator[Mistake]:
     """What is wrong with the values of a study, those of its protocols included.
 
@@ -48,13 +51,16 @@ def value_mistakes(
     own = _table(raw.get("protocols"))
     for name, layer in own.items():
         yield from _layer_mistakes(_table(layer), f"protocols.{name}.")
-    wanted = raw.get("protocol") if chosen is None else chosen
+    said = raw.get("protocol") if chosen is None else chosen
+    wanted = said if isinstance(said, str) else ""
     known = [*protocols, *own]
-    if isinstance(wanted, str) and wanted not in known:
+    if wanted and wanted not in known:
         yield Mistake("protocol", str(UnknownNameError("protocol", wanted, known)))
-    speaking = [raw, *(_table(own[name]) for name in own if name == wanted)]
-    if not any("agents" in layer for layer in speaking):  # no built-in protocol names any
+    layers = [_table(source.get(wanted)) for source in (own, protocols)]
+    speaking = [layers[0], raw, layers[1]]  # what counts most comes first
+    if not any("agents" in layer for layer in speaking):
         yield Mistake("agents", "is missing; needed: at least one agent")
+    yield from _contradictions(speaking)
     if raw.get("problems") == []:
         yield Mistake("problems", "is empty; needed: at least one problem")
     for number, given in enumerate(_list(raw.get("problems"))):
@@ -81,6 +87,37 @@ def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
             yield from tried(f"{prefix}{key}", check_count, key, value)
     if isinstance(value := layer.get("gamma"), int | float) and not isinstance(value, bool):
         yield from tried(f"{prefix}gamma", make_config, "q-learning", {"gamma": value})
+
+
+def _contradictions(speaking: Sequence[dict[str, Any]]) -> Iterator[Mistake]:
+    """A rule that can never be met."""
+
+    def said(key: str, default: Any) -> Any:
+        return next((layer[key] for layer in speaking if key in layer), default)
+
+    most, every = said("max_steps", MAX_STEPS), said("evaluate_every", EVALUATE_EVERY)
+    entry = _entry(said("stop", "exact"), "rule")
+    try:
+        check_count("max_steps", most)
+        check_count("evaluate_every", every)
+        rule = make_rule(entry.get("rule", ""), _without(entry, "rule"))
+    except QRMaxError:
+        return  # that is told elsewhere
+    if rule.name != "budget" and most // every < rule.in_a_row:
+        yield Mistake(
+            "stop",
+            f"contradicts max_steps and evaluate_every: the rule {rule.name!r} needs "
+            f"{rule.in_a_row} checks in a row, but {most} steps with a check every {every} have "
+            f"{most // every}",
+        )
+
+
+def on_patterns(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What settings on problems are said to be for, each with its path."""
+    protocols = _table(raw.get("protocols")).items()
+    for prefix, layer in [("", raw), *((f"protocols.{name}.", own) for name, own in protocols)]:
+        for pattern in _table(_table(layer).get("on")):
+            yield f"{prefix}on.{pattern}", pattern
 
 
 def _twice(agents: list[Any], prefix: str) -> Iterator[Mistake]:
