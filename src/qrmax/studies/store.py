@@ -152,6 +152,8 @@ class Store:
 
     def write_study(self, study: Study) -> None:
         """Note which study this is."""
+        for left in self.folder.glob(".qrmax-*.unfinished"):  # by a process that was killed
+            left.unlink(missing_ok=True)
         _write(self.folder / "study.json", {"schema": SCHEMA, "study": study.as_data()})
 
     def write_checkpoint(self, run_id: str, data: bytes) -> None:
