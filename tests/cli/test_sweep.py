@@ -99,11 +99,12 @@ def test_ctrl_c_keeps_what_is_far_from_its_next_checkpoint_and_begins_nothing_el
 
 def test_ctrl_c_while_workers_are_starting_is_quiet(tmp_path: Path) -> None:
     write_study(tmp_path, ENDLESS)
-    with started(tmp_path, "--workers", "1") as process:
+    with started(tmp_path, "--workers", "1", "--fresh") as process:
         wait_until(lambda: workers_of(process.pid))  # which now import for a second
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=8)
     assert process.returncode == 130
+    assert err.endswith("interrupted; the same command without --fresh goes on\n")
     assert "Traceback" not in err
     assert "died" not in err
 
