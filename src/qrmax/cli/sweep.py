@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,8 @@ def sweep(
     from qrmax.studies.sweep import open_sweep
 
     whole = load_study(study, protocol)
-    with open_sweep(whole, folder=folder, **options) as running:
+    # Ray prints the news of its workers to stdout, which is for results
+    with redirect_stdout(sys.stderr), open_sweep(whole, folder=folder, **options) as running:
         _compile(whole)
         finished = _follow(running, None if quiet else SweepLine(running, each_run=verbose))
     summary = running.summary()
@@ -91,7 +93,8 @@ def sweep(
         left = f", {summary.left:,} left" if summary.left else ""
         click.echo(f"{summary.folder}: {summary.done:,} runs done{failed}{left}")
     if not finished:
-        click.echo("interrupted; the same command goes on", err=True)
+        without = " without --fresh" if options["fresh"] else ""
+        click.echo(f"interrupted; the same command{without} goes on", err=True)
         sys.exit(INTERRUPTED)
     if summary.failed:
         sys.exit(FAILED)

@@ -1,0 +1,118 @@
+"""`kill -9`, at any moment, to the sweep or to its workers: the results are the same in the end."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import qrmax
+from small_studies import (
+    LONG,
+    assert_same_results,
+    checkpoints,
+    complete,
+    is_alive,
+    record,
+    started,
+    sweep,
+    wait_until,
+    with_main,
+    workers_of,
+    write_study,
+)
+
+OFTEN = ["--checkpoint-every", "0.3", "--workers", "2"]
+KILLS = 5
+# learns so slowly that it never meets the rule, while the other one does
+HOPELESS = """
+problems = ["office/map1/exp1"]
+agents = [{ agent = "q-learning", label = "hopeless", alpha = 1e-12 }, "qrmax-rm"]
+seeds = 1
+max_steps = 1_000_000_000
+"""
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The long study, never interrupted."""
+    folder = tmp_path_factory.mktemp("reference")
+    path = folder / write_study(folder, LONG)
+    assert qrmax.sweep(path, workers=2, folder=folder / "results").done == 3
+    return folder
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill a sweep; its workers end by themselves."""
+    workers = workers_of(process.pid)
+    assert workers
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait(timeout=10) == -signal.SIGKILL
+    wait_until(lambda: not any(map(is_alive, workers)), seconds=5)
+
+
+def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_results(
+    reference: Path, tmp_path: Path
+) -> None:
+    write_study(tmp_path, LONG)
+    moments = random.Random(4)
+    trained: dict[Path, int] = {}  # the steps of the checkpoints that the kills have left
+    went_on = 0
+    for number in range(KILLS):
+        with started(tmp_path, *OFTEN) as process:
+            wait_until(lambda process=process: workers_of(process.pid))
+            if number % 2:  # any moment of the work itself, else also of what comes before
+                known = {path: path.stat().st_mtime_ns for path in checkpoints(tmp_path)}
+                wait_until(lambda known=known: _is_newer(tmp_path, known))
+            time.sleep(moments.uniform(0.0, 0.5))
+            kill(process)
+        assert len(complete(tmp_path)) < 3, "too fast: nothing was left to kill"
+        for path in checkpoints(tmp_path):
+            steps = qrmax.load(path).trained
+            assert steps >= trained.get(path, 0)  # it is never begun anew
+            went_on += 0 < trained.get(path, 0) < steps
+            trained[path] = steps
+    assert went_on
+    done = sweep(tmp_path, *OFTEN)
+    assert (done.returncode, done.stdout) == (0, "results: 3 runs done\n")
+    assert_same_results(tmp_path / "results", reference / "results")
+
+
+def _is_newer(folder: Path, known: dict[Path, int]) -> bool:
+    return any(path.stat().st_mtime_ns > known.get(path, 0) for path in checkpoints(folder))
+
+
+def test_a_run_whose_worker_is_killed_goes_on_with_another(reference: Path, tmp_path: Path) -> None:
+    write_study(tmp_path, LONG)
+    moments = random.Random(2)
+    with started(tmp_path, *OFTEN) as process:
+        for _ in range(2):  # twice at most over one run, whichever it is
+            wait_until(lambda: checkpoints(tmp_path) and len(workers_of(process.pid)) == 2)
+            time.sleep(moments.uniform(0.0, 0.3))
+            os.kill(moments.choice(sorted(workers_of(process.pid))), signal.SIGKILL)
+            wait_until(lambda: len(workers_of(process.pid)) == 2, seconds=10)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "results: 3 runs done\n")
+    assert err.count("its worker died (signal 9, perhaps out of memory); goes on with another") == 2
+    assert_same_results(tmp_path / "results", reference / "results")
+
+
+def test_a_run_that_its_worker_dies_of_three_times_is_recorded_as_failed(tmp_path: Path) -> None:
+    """The system allows a process so many seconds, as it does on many a cluster."""
+    write_study(tmp_path, HOPELESS)
+    limit = "import resource, signal\nsignal.signal(signal.SIGXCPU, lambda *_: None)\n"
+    limit += "resource.setrlimit(resource.RLIMIT_CPU, (3, resource.RLIM_INFINITY))"
+    done = with_main(limit, tmp_path, "sweep", "study.toml", "-o", "results", "--workers", "1")
+    assert (done.returncode, done.stdout) == (1, "results: 1 runs done, 1 failed\n")
+    died = f"its worker died (signal {signal.SIGXCPU.value})"
+    assert done.stderr.count(f"{died}; goes on with another") == 2
+    assert "failed: hopeless on office/map1/exp1, seed 0" in done.stderr
+    found = {data["label"]: data for data in record(tmp_path).values()}
+    assert (found["hopeless"]["status"], found["hopeless"]["error"]) == ("failed", died)
+    assert found["qrmax-rm"]["status"] == "done"
+    assert checkpoints(tmp_path) == []
