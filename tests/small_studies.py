@@ -139,10 +139,9 @@ def contents(results: Path) -> dict[str, bytes]:
             continue
         data = path.read_bytes()
         if path.name == "run.json":
-            whole = json.loads(data)
-            assert data == (json.dumps(whole, indent=1) + "\n").encode()
-            assert whole.pop("timing").keys() >= {"total", "finished"}
-            data = json.dumps(whole, indent=1).encode()
+            assert json.loads(data)["timing"].keys() >= {"total", "finished"}
+            data, _, timing = data.rpartition(b',\n "timing": ')
+            assert timing.count(b"\n") == 2  # it ends with that
         found[str(path.relative_to(results))] = data
     return found
 
