@@ -28,7 +28,7 @@ from small_studies import (
 )
 
 OFTEN = ["--checkpoint-every", "0.3", "--workers", "2"]
-KILLS = 5
+KILLS = 4
 # learns so slowly that it never meets the rule, while the other one does
 HOPELESS = """
 problems = ["office/map1/exp1"]

@@ -42,6 +42,7 @@ needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'qrmax[ray]'"
 )
 RAY = str(Path(sys.executable).with_name("ray"))
+CLIENT_PORT = 23000  # the first that Ray gives to a client's server; others may share it unnoticed
 SECRET = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
@@ -92,6 +93,12 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
+def is_taken(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+        return True
+    return False
+
+
 def descendants(pid: int) -> dict[int, str]:
     """All processes that a process has started, directly or not, and their words."""
     found: dict[int, str] = {}
@@ -120,6 +127,8 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_cluster_gives_the_same_results(
     client: bool, cluster: Cluster, quick: Path, tmp_path: Path
 ) -> None:
+    if client and is_taken(CLIENT_PORT):
+        pytest.skip(f"another Ray has port {CLIENT_PORT}, and Ray offers no choice of it")
     write_study(tmp_path, QUICK)
     address = cluster.client if client else cluster.address
     done = sweep(tmp_path, "--backend", "ray", "--address", address, **SECRET)

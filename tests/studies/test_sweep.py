@@ -203,18 +203,17 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     """Where the time is up at once, a stretch is as short as can be: up to the next check."""
     path = tmp_path / write_study(tmp_path, LONG)
     options: dict[str, Any] = {"folder": tmp_path / "results", "checkpoint_every": 1e-9}
-    for times in (1, 2, 3):
+    for times in (1, 2):
         events: list[Any] = []
         break_off_at_the_first_checkpoint(path, events, **options)
         assert [e.trained for e in events if isinstance(e, Advanced)] == [300 * times]
     [checkpoint] = tmp_path.glob("results/runs/*/checkpoint.safetensors")
-    assert qrmax.load(checkpoint).trained == 900
+    assert qrmax.load(checkpoint).trained == 600
 
 
 def test_a_damaged_checkpoint_is_reported_and_the_run_begins_anew(tmp_path: Path) -> None:
     path = tmp_path / write_study(tmp_path, LONG)
     options: dict[str, Any] = {"folder": tmp_path / "results", "checkpoint_every": 1e-9}
-    break_off_at_the_first_checkpoint(path, [], **options)
     break_off_at_the_first_checkpoint(path, [], **options)
     [checkpoint] = tmp_path.glob("results/runs/*/checkpoint.safetensors")
     checkpoint.write_bytes(checkpoint.read_bytes()[:-100])
@@ -310,7 +309,7 @@ def test_a_sweep_can_be_called_from_a_thread(reference: Path, tmp_path: Path) ->
     path, found = quick(tmp_path), []
 
     def work() -> None:
-        found.append(qrmax.sweep(path, workers=2, folder=tmp_path / "results"))
+        found.append(qrmax.sweep(path, workers=1, folder=tmp_path / "results"))
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -350,6 +349,6 @@ def test_a_study_that_warns_does_so_once_and_not_for_each_run(tmp_path: Path) ->
     with pytest.warns(qrmax.QRMaxWarning) as caught:
         qrmax.sweep(path, workers=1, folder=tmp_path / "results", only={"agent": "qrmax-rm"})
     assert len(caught) == 1
-    done = sweep(tmp_path, "--fresh", "--workers", "2")
+    done = sweep(tmp_path, "--fresh", "--workers", "1")
     assert done.returncode == 0
     assert done.stderr.count("r_max is 0.5") == 1
