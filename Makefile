@@ -19,7 +19,7 @@ demo: $(INSTALLED)  ## install, then train four learners on an Office task and c
 	@$(BIN)/python examples/demo.py
 
 test: check  ## install, then check, tests and doctests
-	$(BIN)/python -m pytest --numprocesses 2
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m small_enough_without_jit --numprocesses 2
 
 check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules

@@ -27,7 +27,7 @@ problems = ["office/map1/exp5"]
 agents = ["q-learning"]
 seeds = 3
 stop = "budget"
-max_steps = 600_000
+max_steps = 1_200_000
 evaluate_every = 300
 """
 # a run that never ends, for all practical purposes

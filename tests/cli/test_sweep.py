@@ -66,14 +66,14 @@ def test_ctrl_c_has_runs_checkpointed_and_the_same_command_goes_on(
         out, err = process.communicate(timeout=20)
     assert time.monotonic() - pressed < 4
     assert process.returncode == 130
-    assert out == "results: 0 runs done, 2 left\n"
+    assert re.fullmatch("results: 0 runs done, 2 left\n|results: 1 runs done, 1 left\n", out)
     assert err.endswith("interrupted; the same command goes on\n")
     assert "stopping: the runs under way are checkpointed (Ctrl-C: at once)" in err
     assert "Traceback" not in err
     assert "died" not in err
     assert not any(map(is_alive, workers))
     for checkpoint in checkpoints(tmp_path):
-        assert 0 < qrmax.load(checkpoint).trained < 600_000
+        assert 0 < qrmax.load(checkpoint).trained < 1_200_000
     if to_all:
         done = sweep(tmp_path, *TWO)
         assert (done.returncode, done.stdout) == (0, "results: 2 runs done\n")

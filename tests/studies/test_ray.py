@@ -6,7 +6,6 @@ of its own; and ends the processes of that cluster, no others. No two tests run 
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import json
 import os
@@ -38,6 +37,7 @@ from small_studies import (
     write_study,
 )
 
+pytestmark = pytest.mark.xdist_group("ray")  # one process has them all: two Rays share ports
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'qrmax[ray]'"
 )
@@ -50,14 +50,6 @@ class Cluster(NamedTuple):
     pid: int  # of the process that all others of the cluster descend from
     address: str
     client: str  # the address for drivers that are not in the cluster
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Wait for the other test processes: Ray is too large for two at once."""
-    with (tmp_path_factory.getbasetemp().parent / "ray.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +193,7 @@ def at_work(cluster: Cluster) -> list[int]:
 
 @needs_ray
 def test_ctrl_c_has_what_ray_works_on_checkpointed(cluster: Cluster, tmp_path: Path) -> None:
-    write_study(tmp_path, LONG.replace("600_000", "100_000_000"))
+    write_study(tmp_path, LONG.replace("1_200_000", "100_000_000"))
     often = ["--checkpoint-every", "1", "--backend", "ray", "--address", cluster.address]
     with started(tmp_path, *often, **SECRET) as process:
         wait_until(lambda: checkpoints(tmp_path))

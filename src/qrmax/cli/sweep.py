@@ -83,7 +83,6 @@ def sweep(
     whole = load_study(study, protocol)
     # Ray prints the news of its workers to stdout, which is for results
     with redirect_stdout(sys.stderr), open_sweep(whole, folder=folder, **options) as running:
-        _compile(whole)
         finished = _follow(running, None if quiet else SweepLine(running, each_run=verbose))
     summary = running.summary()
     if as_json:
@@ -114,9 +113,13 @@ def _compile(study: Study) -> None:
 
 def _follow(sweep: Sweep, line: SweepLine | None) -> bool:
     """Sweep to the end, or until Ctrl-C; returns whether it came to the end."""
+    from qrmax.studies.sweep import Begun
+
     with interruptible() as interrupted:
         try:
             for event in sweep.events():
+                if isinstance(event, Begun) and event.todo:
+                    _compile(sweep.study)
                 if line is not None:
                     line.see(event)
                 if interrupted and not sweep.stopping:

@@ -14,8 +14,9 @@ import subprocess
 import sys
 import threading
 from abc import ABC, abstractmethod
+from itertools import count
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import Empty, PriorityQueue, SimpleQueue
 from typing import Any, NamedTuple
 
 from qrmax.errors import MissingExtraError, ParameterError, check_count
@@ -66,13 +67,26 @@ class Backend(ABC):
         """End everything at once."""
 
 
+CLOSE, BEGUN, NEW = range(3)  # what is more urgent comes first
+
+
+class _Ticket(NamedTuple):
+    """An assignment in the queue; none says that there are no more."""
+
+    urgency: int
+    number: int  # no two tickets have the same, so nothing else is ever compared
+    key: str = ""
+    assignment: Assignment | None = None
+
+
 class LocalBackend(Backend):
     """Processes of this machine, each served by a thread."""
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or count_cores()
         self.capacity = 2 * self.workers  # so that a worker never waits for the driver
-        self._assignments: SimpleQueue[tuple[str, Assignment] | None] = SimpleQueue()
+        self._assignments: PriorityQueue[_Ticket] = PriorityQueue()
+        self._numbers = count()
         self._replies: SimpleQueue[Reply] = SimpleQueue()
         self._processes: set[_Process] = set()
         self._lock = threading.Lock()  # of the processes
@@ -83,8 +97,9 @@ class LocalBackend(Backend):
             thread.start()
 
     def submit(self, key: str, assignment: Assignment) -> None:
-        """Have something worked on."""
-        self._assignments.put((key, assignment))
+        """Have something worked on; what has been begun comes first."""
+        urgency = BEGUN if assignment.checkpoint else NEW
+        self._assignments.put(_Ticket(urgency, next(self._numbers), key, assignment))
 
     def wait(self, seconds: float) -> Reply | None:
         """The next reply, or None where there is none within that time."""
@@ -98,9 +113,7 @@ class LocalBackend(Backend):
         dropped = []
         with contextlib.suppress(Empty):
             while True:
-                item = self._assignments.get_nowait()
-                assert item is not None  # that is how it is closed, which comes later
-                dropped.append(item[0])
+                dropped.append(self._assignments.get_nowait().key)
         with self._lock:
             self._stopped = True  # a worker that starts from now on is told, too
             for process in self._processes:
@@ -114,24 +127,23 @@ class LocalBackend(Backend):
             for process in self._processes:
                 process.kill()
         for _ in self._threads:
-            self._assignments.put(None)
+            self._assignments.put(_Ticket(CLOSE, next(self._numbers)))
         for thread in self._threads:
             thread.join()
 
     def _serve(self) -> None:
         """Hand assignments to a worker, one after the other; start another where it dies."""
         process: _Process | None = None
-        while (item := self._assignments.get()) is not None and not self._closed:
-            key, assignment = item
+        while not self._closed and (ticket := self._assignments.get()).assignment is not None:
             try:
                 process = process or self._start()
-                report = process.advance(assignment)
+                report = process.advance(ticket.assignment)
             except (EOFError, OSError) as error:
                 why = f"no worker could be started: {error}"
                 if process is not None:
                     why = f"its worker died ({self._bury(process)})"
                 report, process = Report("lost", {"error": why}), None
-            self._replies.put(Reply(key, report))
+            self._replies.put(Reply(ticket.key, report))
         if process is not None:
             self._bury(process)
 

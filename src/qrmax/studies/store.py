@@ -24,10 +24,11 @@ import os
 import re
 import shutil
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 from qrmax.errors import SourceError, StoreError
 from qrmax.source import write_whole
@@ -38,6 +39,7 @@ SCHEMA = 2
 _ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
 STUDY, RUN, CURVE = "study.json", "run.json", "curve.parquet"
 CHECKPOINT = "checkpoint.safetensors"
+LOOKS, LOOK = 10, 0.05  # seconds: how long a lock is waited for
 
 State = Literal["done", "failed", "unfinished", "damaged", "absent"]
 
@@ -139,22 +141,18 @@ class Store:
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Be the only one who writes here; the system lets go of it when the process ends."""
-        import fcntl
-
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
             file = (self.folder / ".lock").open("a+b", buffering=0)
         except OSError as error:
             raise SourceError(f"{self.folder}: cannot be written: {error.strerror}") from error
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _take_lock(file):
                 file.seek(0)
                 raise StoreError(
                     f"{self.folder}: is being written by {_owner(file.read())}; wait for it, or "
                     "give another folder with -o"
-                ) from None
+                )
             for left_behind in self.folder.glob(".qrmax-*.unfinished"):  # by a killed process
                 left_behind.unlink(missing_ok=True)
             try:
@@ -241,6 +239,18 @@ def _check_schema(schema: int, path: Path) -> None:
             f"{path}: is of schema {schema}; this version of qrmax reads up to {SCHEMA}: update "
             "qrmax"
         )
+
+
+def _take_lock(file: IO[bytes]) -> bool:
+    """Lock a file, unless someone else keeps it; `owner` only looks, and is gone in a moment."""
+    import fcntl
+
+    for _ in range(LOOKS):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(LOOK)
+    return False
 
 
 class _DamagedError(Exception):

@@ -18,7 +18,10 @@ from qrmax.training.stopping import Exact
 
 def needs_compiling(agent: str) -> bool:
     """Whether the first run of this agent will take a while longer."""
-    return not all(map(is_compiled, (solve_layer, settle, agent_class(agent).loop)))
+    kernels = [solve_layer, agent_class(agent).loop]
+    if _plans(agent):
+        kernels.append(settle)
+    return not all(map(is_compiled, kernels))
 
 
 def warm_up(agent: str, *, published: bool = False) -> None:
@@ -28,7 +31,9 @@ def warm_up(agent: str, *, published: bool = False) -> None:
     mdp = TabularMDP([[[1, 0]], [[1, 0]]], [[[0.5, 0.5]], [[0.5, 0.5]]])
     task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
     problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=3)
-    settings: dict[str, Any] = {"t_env": 2} if "t_env" in default_settings(agent) else {}
-    if published and "published" in default_settings(agent):
-        settings["published"] = True
+    settings: dict[str, Any] = {"t_env": 2, "published": published} if _plans(agent) else {}
     train(agent, problem, max_steps=30, evaluate_every=10, stop=Exact(in_a_row=9), **settings)
+
+
+def _plans(agent: str) -> bool:
+    return "t_env" in default_settings(agent)
