@@ -197,7 +197,7 @@ def test_only_some_runs_are_swept_and_the_rest_is_left(copy: Path) -> None:
         cwd=copy,
     )
     assert done.returncode == 0
-    assert done.stdout == "some: 1 runs done\n"
+    assert done.stdout == "some: 1 run done\n"
     assert re.search(r"^fast on office/row/fetch, seed 1: .* steps, ", done.stderr, re.MULTILINE)
     status = json.loads(run("status", "some", "--json", cwd=copy).stdout)
     assert (status["runs"], status["done"], status["left"]) == (4, 1, 3)

@@ -66,7 +66,7 @@ def test_ctrl_c_has_runs_checkpointed_and_the_same_command_goes_on(
         out, err = process.communicate(timeout=20)
     assert time.monotonic() - pressed < 4
     assert process.returncode == 130
-    assert re.fullmatch("results: 0 runs done, 2 left\n|results: 1 runs done, 1 left\n", out)
+    assert re.fullmatch("results: 0 runs done, 2 left\n|results: 1 run done, 1 left\n", out)
     assert err.endswith("interrupted; the same command goes on\n")
     assert "stopping: the runs under way are checkpointed (Ctrl-C: at once)" in err
     assert "Traceback" not in err

@@ -74,7 +74,7 @@ def as_frame(made: Table) -> pl.DataFrame:
 FULL: dict[str, Any] = {
     "about": "Slips in training.",
     "command": "qrmax study run mine",
-    "seeds": "0 to 2",
+    "seeds": (0, 1, 2),
     "reference": {(MAP1, "rmax"): 1000.0, (MAP2, "rmax"): 1000.0, (MAP1, "qrmax"): 2000.0},
     "optimum": {MAP1: (21.1, 0.6687)},
     "optimum_reference": {MAP1: (21.08, 0.6676), MAP2: (52.46, 0.5469)},
@@ -128,6 +128,12 @@ def test_a_run_that_others_have_is_missed() -> None:
     page = table(rows).markdown()
     assert grid(page)[1] == ["map1 exp1", "200 ± 100", ">= 2,000,000 (2 of 2); n = 2 of 3"]
     assert "- map1 exp1, qrmax: 1 missing\n" in page
+
+
+def test_seeds_that_no_cell_has_yet_are_missed_too() -> None:
+    page = table(runs("rmax", (100, 200)), seeds=(0, 1, 2, 3)).markdown()
+    assert "150 ± 71; n = 2 of 4" in page
+    assert "- map1 exp1, rmax: 2 missing\n" in page
 
 
 def test_a_cell_without_any_run_says_so() -> None:

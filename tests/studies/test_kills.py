@@ -108,7 +108,7 @@ def test_a_run_that_its_worker_dies_of_three_times_is_recorded_as_failed(tmp_pat
     limit = "import resource, signal\nsignal.signal(signal.SIGXCPU, lambda *_: None)\n"
     limit += "resource.setrlimit(resource.RLIMIT_CPU, (3, resource.RLIM_INFINITY))"
     done = with_main(limit, tmp_path, "sweep", "study.toml", "-o", "results", "--workers", "1")
-    assert (done.returncode, done.stdout) == (1, "results: 1 runs done, 1 failed\n")
+    assert (done.returncode, done.stdout) == (1, "results: 1 run done, 1 failed\n")
     died = f"its worker died (signal {signal.SIGXCPU.value})"
     assert done.stderr.count(f"{died}; goes on with another") == 2
     assert "failed: hopeless on office/map1/exp1, seed 0" in done.stderr

@@ -194,7 +194,8 @@ def test_a_label_that_was_changed_since_is_shown_as_it_is_now(swept: Swept) -> N
 def test_runs_of_an_earlier_version_of_the_study_are_told_apart(swept: Swept) -> None:
     changed = parsed(swept.file.parent, TEXT.replace("alpha = 0.5", "alpha = 0.4"))
     Store(swept.folder).write_study(changed)
-    found = qrmax.results(swept.folder)
+    assert qrmax.results(swept.folder)["label"].to_list() == ["qrmax"] * 8
+    found = qrmax.results(swept.folder, earlier=True)
     assert found["in_study"].to_list() == [True] * 8 + [False] * 8  # those of the study come first
     assert found["label"].to_list() == ["qrmax"] * 8 + ["fast q-learning"] * 8
     looked = status(swept.folder)

@@ -342,7 +342,7 @@ ONE_MISTAKE = {
     "a reference without problems": (
         GOOD + 'reference = "no_problem.csv"',
         "reference",
-        "needed: a column 'problem'",
+        "has no column 'problem'",
     ),
     "a reference with too many columns": (
         GOOD + 'reference = "wide.csv"',
@@ -434,6 +434,18 @@ def test_what_does_not_fit_together_is_told_at_once_too(folder: Path) -> None:
         "on.office",
         "reference",
     ]
+
+
+def test_runs_that_differ_only_in_their_labels_are_the_same_run_twice(folder: Path) -> None:
+    twice = '"qrmax", { agent = "qrmax", label = "again" }'
+    twice += ', { agent = "qrmax", label = "x", t_env = 39 }'
+    again, as_by_default = mistakes(folder, agents(twice))
+    assert again.startswith("agents[1]: again on office/row/fetch: is the same as 'qrmax'")
+    assert as_by_default.startswith("agents[2]: x on office/row/fetch: is the same as 'qrmax'")
+    row = '{ map = "row.txt", task = "fetch.toml" }'
+    other = '{ map = "row.txt", task = "fetch.toml", label = "other" }'
+    [message] = mistakes(folder, problems(f"{row}, {other}"))
+    assert "on other: is the same as 'qrmax' on 'office/row/fetch'" in message
 
 
 def test_a_protocol_asked_for_must_exist_too(folder: Path) -> None:

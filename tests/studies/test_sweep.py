@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import pytest
 import qrmax
 from command_line import GOOD_MAP
 from qrmax.errors import ParameterError, StoreError, UnknownNameError
-from qrmax.studies.sweep import Advanced, Begun, Failed, Finished, Noted
+from qrmax.studies.sweep import Advanced, Begun, Failed, Finished, Noted, select
 from small_studies import (
     ENDLESS,
     LONG,
@@ -180,6 +181,17 @@ def test_a_run_that_has_failed_and_then_succeeds_leaves_no_trace_of_that(
     assert sum(isinstance(event, Noted) for event in events) == 6 * 2  # each is tried three times
     assert qrmax.sweep(quick(tmp_path), **options)[1:] == (QUICK_RUNS, 0, 0)
     assert_same_results(tmp_path / "results", reference / "results")
+
+
+@pytest.mark.parametrize("seed", [0, "0", [0], ["0"], (0,), range(1)])
+def test_patterns_may_be_numbers(seed: Any) -> None:
+    assert select(qrmax.load_study("smoke"), {"seed": seed, "agent": "qrmax"}).seeds == (0,)
+
+
+@pytest.mark.parametrize("only", ["qrmax", {"seed": []}, {"agent": None}, {"label": "qrmax"}, 3])
+def test_patterns_that_say_nothing_are_refused(only: Any) -> None:
+    with pytest.raises(qrmax.QRMaxError, match=r"only|filter"):
+        select(qrmax.load_study("smoke"), only)
 
 
 # --- breaks
@@ -352,3 +364,16 @@ def test_a_study_that_warns_does_so_once_and_not_for_each_run(tmp_path: Path) ->
     done = sweep(tmp_path, "--fresh", "--workers", "1")
     assert done.returncode == 0
     assert done.stderr.count("r_max is 0.5") == 1
+
+
+def test_ctrl_c_in_python_has_runs_checkpointed(tmp_path: Path) -> None:
+    path = tmp_path / write_study(tmp_path, ENDLESS)
+
+    def press(event: Any) -> None:
+        if isinstance(event, Begun):
+            threading.Timer(2.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        qrmax.sweep(path, workers=1, folder=tmp_path / "results", on_event=press)
+    [checkpoint] = tmp_path.glob("results/runs/*/checkpoint.safetensors")
+    assert qrmax.load(checkpoint).trained > 0

@@ -15,9 +15,10 @@ from qrmax.agents.registry import check_agent, default_settings
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json, print_table
 from qrmax.cli.plan_study import (
     STUDY_OPTIONS,
+    check_world,
     is_study,
     plan_study,
-    refuse_study_options,
+    refuse_options,
     study_options,
 )
 from qrmax.cli.problems import agent_option, make_problem, problem_options
@@ -84,9 +85,11 @@ def plan(
     """
     study = {key: options.pop(key) for key in STUDY_OPTIONS}
     if is_study(options["problem"]):
+        refuse_options(of_studies=False)
         plan_study(options["problem"], as_json=as_json, **study)
         return
-    refuse_study_options()
+    refuse_options(of_studies=True)
+    check_world(options["problem"])
     check_agent(agent)
     problem = make_problem(**options)
     least, most = problem.reward_range()

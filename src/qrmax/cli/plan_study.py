@@ -32,13 +32,27 @@ def is_study(name: str | None) -> bool:
     return name is not None and (name in study_names() or name.endswith(SUFFIX))
 
 
-def refuse_study_options() -> None:
-    """A problem has no protocol, and so on."""
+def check_world(name: str | None) -> None:
+    """What is no problem by its name may have been meant to be a study."""
+    from qrmax.errors import UnknownNameError
+    from qrmax.studies.library import study_names
+    from qrmax.worlds.catalog import problem_names
+
+    if name is not None and name.partition("/")[0] != "office":
+        raise UnknownNameError("problem or study", name, [*study_names(), *problem_names()])
+
+
+def refuse_options(*, of_studies: bool) -> None:
+    """A problem has no protocol, a study has no single agent, and so on."""
     context = click.get_current_context()
-    for name in STUDY_OPTIONS:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            option = "output" if name == "folder" else name
-            raise click.UsageError(f"--{option} is for studies, such as paper/table4.")
+    for option in context.command.params:
+        name = option.name or ""
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if name in ("problem", "as_json") or not given:
+            continue
+        if (name in STUDY_OPTIONS) == of_studies:
+            whose = "studies, such as paper/table4" if of_studies else "problems, not for studies"
+            raise click.UsageError(f"{option.opts[-1]} is for {whose}.")
 
 
 def plan_study(
@@ -89,6 +103,8 @@ def plan_study(
         return
     rule = {k: v for k, v in study.training.items() if k not in ("max_steps", "evaluate_every")}
     stop = rule.pop("stop")
+    if stop == "budget":
+        rule.clear()
     how = ", ".join(f"{key} {value}" for key, value in rule.items())
     at_most = "at most " if wanted.at_most else "about "
     known = "if every run took all its steps" if wanted.at_most else "as the runs done so far"
@@ -100,7 +116,7 @@ def plan_study(
             "seeds": numbers_as_text(study.seeds),
             "training": f"up to {study.max_steps:,} steps, a check every "
             f"{study.training['evaluate_every']:,}",
-            "stop": f"{stop} ({how})",
+            "stop": f"{stop} ({how})" if how else stop,
             "runs": f"{len(study):,}: {found.done:,} done, {found.failed:,} failed, "
             f"{found.left:,} left",
             "time": f"{at_most}{duration(wanted.seconds)} with {workers} workers, {known}"
@@ -116,4 +132,4 @@ def plan_study(
 
 
 def _short(names: tuple[str, ...]) -> str:
-    return ", ".join(names if len(names) <= 6 else (*names[:2], "...", names[-1]))
+    return "; ".join(names if len(names) <= 6 else (*names[:2], "...", names[-1]))

@@ -40,9 +40,11 @@ class Line:
             click.echo(text, err=True)
 
     def say(self, text: str) -> None:
-        """Say something that stays."""
+        """Say something that stays; on a terminal the line comes back below it at once."""
         self.clear()
         click.echo(text, err=True)
+        if self.on_terminal:
+            self.shown = 0.0
 
     def clear(self) -> None:
         """Leave nothing behind on a terminal."""

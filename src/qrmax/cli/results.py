@@ -38,8 +38,9 @@ COLUMNS_FOR_PEOPLE = (
     type=click.Choice(FORMATS),
     help="How it is written.  [default: as the file's name says, or csv]",
 )
+@click.option("--earlier", is_flag=True, help="Also runs of earlier versions of the study.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file.")
-def results(folder: Path, kind: str | None, output: Path | None) -> None:
+def results(folder: Path, kind: str | None, earlier: bool, output: Path | None) -> None:
     """Print the runs in DIR, one row for each; see `qrmax.results` for the columns.
 
     Markdown has the columns that people look at, the other formats have all. Damaged runs are
@@ -52,7 +53,7 @@ def results(folder: Path, kind: str | None, output: Path | None) -> None:
         raise click.UsageError("Parquet is not for terminals: give a file with -o.")
     with warnings.catch_warnings(record=True) as damaged:
         warnings.simplefilter("always", QRMaxWarning)
-        frame = read(folder)
+        frame = read(folder, earlier=earlier)
     write_or_print(_formatted(frame, kind), output)
     for warning in damaged:
         click.echo(f"damaged: {warning.message}", err=True)
@@ -89,4 +90,4 @@ def _markdown(frame: polars.DataFrame) -> str:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")

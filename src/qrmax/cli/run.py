@@ -11,12 +11,12 @@ import click
 from click.core import ParameterSource
 
 from qrmax.agents.registry import check_agent
-from qrmax.cli.interrupt import interruptible
 from qrmax.cli.moves import show_moves
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
 from qrmax.cli.problems import agent_option, make_problem, problem_options
 from qrmax.cli.progress import ProgressLine
 from qrmax.errors import ParameterError
+from qrmax.studies.interrupt import interruptible
 
 if TYPE_CHECKING:
     from qrmax.training.run import Run

@@ -47,7 +47,7 @@ folder_option = click.option(
     "--output",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The results folder.  [default: results/STUDY-PROTOCOL]",
+    help="The results folder.  [default: results/STUDY or results/STUDY-PROTOCOL]",
 )
 workers_option = click.option(
     "--workers", type=int, help="How many run at the same time.  [default: one for each core]"
@@ -59,13 +59,17 @@ folder_argument = click.argument(
 
 def find_results(name: str, protocol: str | None) -> tuple[Study, Path]:
     """The study and the folder of its results that are meant by a folder's or a study's name."""
-    from qrmax.errors import StoreError
+    from qrmax.errors import StoreError, UnknownNameError
     from qrmax.studies.expand import load_study
+    from qrmax.studies.library import study_names
     from qrmax.studies.store import Store
     from qrmax.studies.sweep import default_folder
 
     if Path(name).is_dir():
         return Store(name).study(), Path(name)
+    if name not in study_names() and not Path(name).is_file():
+        hint = "or give the folder of its results, or the path of a study of your own"
+        raise UnknownNameError("study", name, study_names(), hint=hint)
     study = load_study(name, protocol)
     folder = default_folder(study)
     if not folder.is_dir():

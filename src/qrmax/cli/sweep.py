@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qrmax.cli.interrupt import interruptible
 from qrmax.cli.output import as_json, examples, print_json
 from qrmax.cli.progress import SweepLine
 from qrmax.cli.studies import (
@@ -19,6 +18,7 @@ from qrmax.cli.studies import (
     study_argument,
     workers_option,
 )
+from qrmax.studies.interrupt import interruptible
 
 if TYPE_CHECKING:
     from qrmax.studies.study import Study
@@ -90,7 +90,8 @@ def sweep(
     else:
         failed = f", {summary.failed:,} failed" if summary.failed else ""
         left = f", {summary.left:,} left" if summary.left else ""
-        click.echo(f"{summary.folder}: {summary.done:,} runs done{failed}{left}")
+        runs = "run" if summary.done == 1 else "runs"
+        click.echo(f"{summary.folder}: {summary.done:,} {runs} done{failed}{left}")
     if not finished:
         without = " without --fresh" if options["fresh"] else ""
         click.echo(f"interrupted; the same command{without} goes on", err=True)

@@ -49,7 +49,7 @@ class Cell:
     steps: Steps | None  # None where no run is done
     summary: Summary | None
     failed: int
-    missing: int  # runs that others have and this one has not
+    missing: int  # runs that should be there and are not
     reference: float | None
 
     @property
@@ -136,7 +136,7 @@ def gather(results: pl.DataFrame, layout: Layout) -> Findings:
             f"no results for the table {layout.title!r}: none of the {len(results)} runs is of its "
             f"problems ({', '.join(layout.problems)}) and learners ({', '.join(layout.labels)})"
         )
-    seeds = {run.seed for run in shown}
+    seeds = layout.seeds or {run.seed for run in shown}
     return Findings(
         layout=layout,
         cells={

@@ -13,6 +13,7 @@ from qrmax.report.wording import (
     how_many_are_close,
     rows,
 )
+from qrmax.studies.study import numbers_as_text
 
 SPREAD = (
     "Median and interquartile mean (IQM: the mean of the middle half) over all runs, each with its "
@@ -47,7 +48,7 @@ def _origin(findings: Findings) -> str:
     if any(cell.n < cell.expected for cell in cells):
         each += ", or n where a cell has fewer"
     parts = [_made_by(findings)]
-    parts += [f"seeds {layout.seeds}"] if layout.seeds else []
+    parts += [f"seeds {numbers_as_text(layout.seeds)}"] if layout.seeds else []
     parts += [f"mean ± standard deviation of the runs that got there, {each}"]
     text = "; ".join(parts) + "."
     if any(cell.summary and cell.summary.censored for cell in cells):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from qrmax.errors import StoreError
 from qrmax.planning.policy_evaluation import evaluate
 from qrmax.planning.value_iteration import solve
 from qrmax.report.layout import Layout
 from qrmax.report.tables import Table, make_table
 from qrmax.studies.library import SUFFIX, study_names
 from qrmax.studies.results import results
-from qrmax.studies.study import ProblemSpec, Study, numbers_as_text
+from qrmax.studies.study import ProblemSpec, Study
 
 # The columns of a reference that are not about an agent but about the optimal policy.
 LENGTH, SUCCESS = "optimum: mean length", "optimum: success %"
@@ -21,8 +22,13 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
     """The table of a study, with what others have found beside it."""
     import polars
 
-    found = results(folder)
+    found = results(folder, earlier=True)
     ours = found.filter(polars.col("id").is_in([run.id for run in study.runs()]))
+    if not len(ours):
+        raise StoreError(
+            f"{folder}: has no results of this version of {study.name}, but {len(found)} of "
+            "others; sweep it again"
+        )
     return make_table(ours, study_layout(study))
 
 
@@ -41,9 +47,10 @@ def study_layout(study: Study) -> Layout:
         title=f"{title}, {study.protocol}" if study.protocol else title,
         about=study.about,
         command=f"qrmax sweep {name}{protocol}",
-        seeds=numbers_as_text(study.seeds),
+        seeds=study.seeds,
         problems=study.problems,
         labels=study.agents,
+        reference_name="paper" if study.name.startswith("paper/") else "reference",
         reference={
             (problem, label): row[label]
             for problem, row in study.reference.items()

@@ -42,7 +42,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qrmax.automata import files as tasks
-from qrmax.errors import ParameterError, QRMaxError, QRMaxWarning, StudyError, UnknownNameError
+from qrmax.errors import (
+    ParameterError,
+    QRMaxError,
+    QRMaxWarning,
+    StudyError,
+    UnknownNameError,
+    shown,
+)
 from qrmax.model.problem import Problem
 from qrmax.source import Source
 from qrmax.studies.config import (
@@ -132,14 +139,20 @@ class _Expansion:
 
     def study(self, name: str) -> Study:
         """The study, or an error that lists which agents refuse which problems."""
-        cells: list[Cell] = []
+        cells: dict[bytes, Cell] = {}  # by all that matters to a result
         mistakes: list[Mistake] = []
         for problem, number in product(self._problems(), range(len(self.agents))):
             try:
-                cells.append(self._cell(problem, self.agents[number]))
+                cell = self._cell(problem, self.agents[number])
+                same = cells.setdefault(cell.identity(), cell)
+                if same is not cell:
+                    raise ParameterError(
+                        f"is the same as {same.label!r} on {same.problem.label!r}: labels make no "
+                        "difference to what is run"
+                    )
             except QRMaxError as error:
-                message = f"on {problem.spec.label}: {error}"
-                mistakes.append(Mistake(f"agents[{number}]", message))
+                message = f"{self.agents[number].label or ''} on {problem.spec.label}: {error}"
+                mistakes.append(Mistake(f"agents[{number}]", message.lstrip()))
         refuse(self.source.name, mistakes)
         return Study(
             name=name,
@@ -147,7 +160,7 @@ class _Expansion:
             title=self.file.title,
             about=self._said("about", ""),
             comparable=self._said("comparable", True),
-            cells=tuple(cells),
+            cells=tuple(cells.values()),
             seeds=tuple(self.file.seeds),
             training={
                 "max_steps": self.max_steps,
@@ -269,13 +282,16 @@ def _read_reference(study: Source, name: str | None) -> dict[str, dict[str, floa
         return {}
     path = Path(study.name).parent / name
     rows = csv.DictReader(Source.read(path).text.splitlines())
+    if "problem" not in (rows.fieldnames or ()):
+        raise StudyError(f"{path}: has no column 'problem'; needed: that, and one for each agent")
     found: dict[str, dict[str, float]] = {}
-    try:
-        for row in rows:
-            problem = row.pop("problem")
-            found[problem] = {key: float(value) for key, value in row.items() if value}
-    except (KeyError, TypeError, ValueError) as error:
-        raise StudyError(
-            f"{path}, line {rows.line_num}: needed: a column 'problem', and numbers ({error!r})"
-        ) from error
+    for row in rows:
+        numbers = found.setdefault(row.pop("problem"), {})
+        for column, value in row.items():
+            try:
+                numbers |= {column: float(value)} if value else {}
+            except (TypeError, ValueError):
+                raise StudyError(
+                    f"{path}, line {rows.line_num}, column {column!r}: {shown(value)} is no number"
+                ) from None
     return found

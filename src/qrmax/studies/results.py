@@ -50,13 +50,13 @@ _COLUMNS = {
 }
 
 
-def results(path: str | os.PathLike[str]) -> polars.DataFrame:
+def results(path: str | os.PathLike[str], *, earlier: bool = False) -> polars.DataFrame:
     """The runs in a results folder, one row for each; damaged ones are warned of.
 
     `reached` says whether the stopping rule was met at `steps`; where it was not, the run took all
     its `max_steps`, and how many it would have needed is not known. `settings` and `options` are
-    JSON. `in_study` is false for runs of an earlier version of the study. The order is that of the
-    study.
+    JSON. Runs that were made by an earlier version of the study are left out, unless `earlier` ones
+    are wanted, too; `in_study` is false for them. The order is that of the study.
     """
     import polars
 
@@ -67,7 +67,7 @@ def results(path: str | os.PathLike[str]) -> polars.DataFrame:
     for record in store.records():
         if record.state == "damaged":
             warn(f"{store.runs / record.id}: {record.reason}; the next sweep runs it again")
-        elif record.data:
+        elif record.data and (earlier or record.id in runs):
             rows.append(_row(record, runs.get(record.id)))
     rows.sort(key=lambda row: (order.get(row["id"], len(order)), row["id"]))
     schema = {name: getattr(polars, kind) for name, kind in _COLUMNS.items()}

@@ -68,6 +68,10 @@ class Cell:
     agent: str
     settings: Mapping[str, Any]  # all of them
 
+    def identity(self) -> bytes:
+        """What makes a difference to a result: all but the labels."""
+        return canonical([self.problem.as_data(), self.agent, dict(self.settings)])
+
 
 @dataclass(frozen=True)
 class RunSpec:

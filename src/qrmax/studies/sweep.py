@@ -9,16 +9,17 @@ last checkpoint.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qrmax.errors import StoreError, UnknownNameError, check_range
+from qrmax.errors import ParameterError, StoreError, UnknownNameError, check_range, shown
 from qrmax.studies.backends import Backend, make_backend
 from qrmax.studies.estimate import Pace, kind_of
 from qrmax.studies.expand import load_study
+from qrmax.studies.interrupt import interruptible
 from qrmax.studies.store import Store
 from qrmax.studies.study import FILTERS, RunSpec, Study
 from qrmax.studies.work import Assignment, Report
@@ -27,6 +28,9 @@ RESULTS = "results"
 CHECKPOINT_EVERY = 10.0  # seconds
 PATIENCE = 0.2  # seconds to wait for a reply before looking around
 LIVES = 3  # workers that may die over a run
+
+
+Only = Mapping[str, str | int | Iterable[str | int]]  # patterns for problem, agent and seed
 
 
 class Begun(NamedTuple):
@@ -93,7 +97,7 @@ def sweep(
     workers: int | None = None,
     backend: str = "local",
     address: str | None = None,
-    only: Mapping[str, str | Sequence[str]] | None = None,
+    only: Only | None = None,
     folder: str | os.PathLike[str] | None = None,
     fresh: bool = False,
     checkpoint_every: float = CHECKPOINT_EVERY,
@@ -106,22 +110,30 @@ def sweep(
     `only` chooses runs by patterns: `{"problem": "office/map1/*", "agent": ["qrmax", "rmax"]}`.
     `workers` is the number of processes, by default that of the cores; `backend="ray"` runs them
     with Ray, on the cluster at `address` if there is one. A run is checkpointed about every so many
-    seconds. The results are the same whatever is chosen.
+    seconds, and when Ctrl-C is pressed; pressed twice, it ends at once. The results are the same
+    whatever is chosen.
     """
     whole = study if isinstance(study, Study) else load_study(study, protocol)
-    with open_sweep(
-        whole,
-        workers=workers,
-        backend=backend,
-        address=address,
-        only=only or {},
-        folder=folder,
-        fresh=fresh,
-        checkpoint_every=checkpoint_every,
-    ) as running:
+    with (
+        open_sweep(
+            whole,
+            workers=workers,
+            backend=backend,
+            address=address,
+            only=only or {},
+            folder=folder,
+            fresh=fresh,
+            checkpoint_every=checkpoint_every,
+        ) as running,
+        interruptible() as interrupted,
+    ):
         for event in running.events():
             if on_event is not None:
                 on_event(event)
+            if interrupted and not running.stopping:
+                running.stop()
+    if interrupted:
+        raise KeyboardInterrupt
     return running.summary()
 
 
@@ -132,7 +144,7 @@ def open_sweep(
     workers: int | None,
     backend: str,
     address: str | None,
-    only: Mapping[str, str | Sequence[str]],
+    only: Only,
     folder: str | os.PathLike[str] | None,
     fresh: bool,
     checkpoint_every: float,
@@ -146,14 +158,21 @@ def open_sweep(
         yield Sweep(part, store, workplace, fresh=fresh, checkpoint_every=checkpoint_every)
 
 
-def select(study: Study, only: Mapping[str, str | Sequence[str]]) -> Study:
+def select(study: Study, only: Only) -> Study:
     """The part of a study that these patterns name."""
-    for key in only:
+    if not isinstance(only, Mapping):
+        raise ParameterError(f"only is {shown(only)}; needed: such as {{'agent': 'qrmax'}}")
+    patterns: dict[str, list[str]] = {}
+    for key, given in only.items():
         if key not in FILTERS:
-            raise UnknownNameError("filter", key, FILTERS)
-    return study.only(
-        **{key: [given] if isinstance(given, str) else given for key, given in only.items()}
-    )
+            raise UnknownNameError("filter", str(key), FILTERS)
+        if isinstance(given, Iterable) and not isinstance(given, str):
+            patterns[key] = [*map(str, given)]
+        else:
+            patterns[key] = [str(given)]
+        if given is None or not patterns[key]:
+            raise ParameterError(f"only: {key} is {shown(given)}; needed: a pattern or several")
+    return study.only(**patterns)
 
 
 def prepare(store: Store, study: Study) -> None:

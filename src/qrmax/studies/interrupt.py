@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,9 +12,12 @@ from contextlib import contextmanager
 def interruptible() -> Iterator[list[int]]:
     """A list that is not empty any more once Ctrl-C was pressed: a step is never cut in half.
 
-    Pressed again, it ends at once.
+    Pressed again, it ends at once. Elsewhere than in the main thread, no one can press it.
     """
     pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
 
     def press(number: int, _: object) -> None:
         if pressed:
