@@ -98,20 +98,20 @@ ONE_MISTAKE = {
     # seeds
     "no seeds": (seeds("0"), "seeds", "is 0"),
     "no seeds in a list": (seeds("[]"), "seeds", "at least one seed"),
-    "a seed twice": (seeds("[1, 2, 1]"), "seeds", "none twice"),
-    "a negative seed": (seeds("[3, -1]"), "seeds", "seed is -1"),
-    "a seed in quotes": (seeds('["1"]'), "seeds", "seed is '1'"),
-    "half a seed": (seeds("[1.0]"), "seeds", "seed is 1.0"),
-    "a true seed": (seeds("[true]"), "seeds", "seed is True"),
-    "a list of lists": (seeds("[[1]]"), "seeds", "seed is [1]"),
+    "a seed twice": (seeds("[1, 2, 1]"), "seeds[2]", "there twice"),
+    "a negative seed": (seeds("[3, -1]"), "seeds[1]", "seed is -1"),
+    "a seed in quotes": (seeds('["1"]'), "seeds[0]", "is '1'"),
+    "half a seed": (seeds("[1.0]"), "seeds[0]", "is 1.0"),
+    "a true seed": (seeds("[true]"), "seeds[0]", "is True"),
+    "a list of lists": (seeds("[[1]]"), "seeds[0]", "is [1]"),
     "true seeds": (seeds("true"), "seeds", "is True"),
     "a fraction of seeds": (seeds("2.0"), "seeds", "is 2.0"),
     "seeds in quotes": (seeds('"2"'), "seeds", "is '2'"),
     "seeds in a table": (seeds("{ from = 1 }"), "seeds", "is {'from': 1}"),
     "too many seeds": (seeds("100_001"), "seeds", "from 1 to 100000"),
     "far too many seeds": (seeds("1" * 40), "seeds", "111111"),
-    "a seed that no column holds": (seeds("[9_223_372_036_854_775_808]"), "seeds", "at most 9223"),
-    "a very long seed": (seeds(f"[{VERY_LONG}]"), "seeds", "a very long number"),
+    "a seed that no column holds": (seeds("[9_223_372_036_854_775_808]"), "seeds[0]", "at most"),
+    "a very long seed": (seeds(f"[{VERY_LONG}]"), "seeds[0]", "a very long number"),
     # names
     "agents twice": (
         agents('"rmax", "qrmax", "qrmax"'),
@@ -434,6 +434,18 @@ def test_what_does_not_fit_together_is_told_at_once_too(folder: Path) -> None:
         "on.office",
         "reference",
     ]
+
+
+def test_an_agent_that_refuses_a_problem_is_told_among_the_rest(folder: Path) -> None:
+    edge = 'to = "has_coffee"'
+    (folder / "chance.toml").write_text(FETCH.replace(edge, f"{edge}, probability = 0.5"))
+    text = problems('{ map = "row.txt", task = "chance.toml" }')
+    text = text.replace('"qrmax"', '"qrmax", "qrmax-rm"').replace(
+        "seeds = 2", "seeds = [-1, 2, -3]"
+    )
+    found = mistakes(folder, text)
+    assert [message.partition(":")[0] for message in found] == ["seeds[0]", "seeds[2]", "agents[1]"]
+    assert "on office/row/chance: task 'chance' moves or pays at random" in found[-1]
 
 
 def test_runs_that_differ_only_in_their_labels_are_the_same_run_twice(folder: Path) -> None:

@@ -35,6 +35,7 @@ import os
 import tomllib
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from itertools import product
@@ -64,6 +65,7 @@ from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, st
 from qrmax.studies.mistakes import (
     EVALUATE_EVERY,
     Mistake,
+    known_agents,
     on_patterns,
     refuse,
     tried,
@@ -98,7 +100,9 @@ def parse_study(source: Source, name: str, protocol: str | None = None) -> Study
     built_in = {name: _built_in_protocol(name) for name in protocol_names()}
     values = value_mistakes(raw, built_in, protocol)
     mistakes += [mistake for mistake in values if mistake.path not in told]
-    refuse(source.name, [*mistakes, *_problem_mistakes(source, raw)])
+    mistakes += _problem_mistakes(source, raw)
+    if mistakes:
+        refuse(source.name, [*mistakes, *_refusals(source, raw, protocol)])
     file = StudyFile.model_validate(raw)
     return _Expansion(source, file, protocol or file.protocol).study(name)
 
@@ -222,6 +226,19 @@ def _problem_mistakes(study: Source, raw: dict[str, Any]) -> Iterator[Mistake]:
             yield Mistake(path, str(UnknownNameError("problem", pattern, labels)))
     if isinstance(reference, str):
         yield from tried("reference", _read_reference, study, reference)
+
+
+def _refusals(study: Source, raw: dict[str, Any], protocol: str | None) -> Iterator[Mistake]:
+    """Agents that refuse a problem however they are set, in a study that is refused anyway."""
+    problems = raw.get("problems")
+    entries = map(as_problem, problems if isinstance(problems, list) else [])
+    for entry, (path, agent) in product(filter(None, entries), known_agents(raw, protocol)):
+        with warnings.catch_warnings(), suppress(QRMaxError):  # what is wrong there is told already
+            warnings.simplefilter("ignore", QRMaxWarning)
+            for name in _names(entry):
+                problem = _problem_spec(study, entry, name, OfficeOptions()).make()
+                for mistake in tried(path, make_session, agent, problem):
+                    yield mistake._replace(message=f"on {problem.name}: {mistake.message}")
 
 
 def _take_labels(study: Source, entry: ProblemEntry, labels: list[str]) -> None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from qrmax.agents.registry import check_agent, make_config
-from qrmax.errors import QRMaxError, StudyError, UnknownNameError, check_count
+from qrmax.agents.registry import agent_names, check_agent, make_config
+from qrmax.errors import QRMaxError, StudyError, UnknownNameError, check_count, shown
+from qrmax.seeding import check_seed
 from qrmax.training.run import MAX_STEPS
 from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds.office import OfficeOptions
 
 EVALUATE_EVERY = 1000
+LARGEST_SEED = 2**63 - 1  # that a column of numbers can hold
 
 
 class Mistake(NamedTuple):
@@ -61,12 +63,30 @@ def value_mistakes(
     if not any("agents" in layer for layer in speaking):
         yield Mistake("agents", "is missing; needed: at least one agent")
     yield from _contradictions(speaking)
+    yield from _seed_mistakes(raw.get("seeds"))
     if raw.get("problems") == []:
         yield Mistake("problems", "is empty; needed: at least one problem")
     for number, given in enumerate(_list(raw.get("problems"))):
         entry, path = _entry(given, "name"), f"problems[{number}]"
         options = _without(entry, "name", "map", "task", "label")
         yield from _option_mistakes(options, path)
+
+
+def _seed_mistakes(seeds: Any) -> Iterator[Mistake]:
+    if seeds == []:
+        yield Mistake("seeds", "is empty; needed: at least one seed")
+    seen: set[int] = set()
+    for number, seed in enumerate(_list(seeds)):
+        if type(seed) is not int:
+            continue  # that is a matter of shape
+        yield from tried(f"seeds[{number}]", check_seed, seed)
+        if seed > LARGEST_SEED:
+            yield Mistake(
+                f"seeds[{number}]", f"seed is {shown(seed)}; allowed: at most {LARGEST_SEED}"
+            )
+        if seed in seen:
+            yield Mistake(f"seeds[{number}]", f"is {shown(seed)}, which is there twice")
+        seen.add(seed)
 
 
 def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
@@ -110,6 +130,16 @@ def _contradictions(speaking: Sequence[dict[str, Any]]) -> Iterator[Mistake]:
             f"{rule.in_a_row} checks in a row, but {most} steps with a check every {every} have "
             f"{most // every}",
         )
+
+
+def known_agents(raw: dict[str, Any], chosen: str | None) -> list[tuple[str, str]]:
+    """The agents that a study would run, as far as they exist, each with its path."""
+    wanted = raw.get("protocol") if chosen is None else chosen
+    protocols = _table(raw.get("protocols"))
+    own = _table(protocols.get(wanted)) if isinstance(wanted, str) else {}
+    entries = [_entry(given, "agent") for given in _list(own.get("agents", raw.get("agents")))]
+    found = [(f"agents[{number}]", entry.get("agent")) for number, entry in enumerate(entries)]
+    return [(path, agent) for path, agent in found if agent in agent_names()]
 
 
 def on_patterns(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import time
 import traceback
 import warnings
@@ -97,7 +98,7 @@ def outcome(session: Session) -> dict[str, Any]:
         "reason": run.reason,
         "trained": run.trained,
         "start_value": found.start_value,
-        "gap": run.gap,
+        "gap": run.gap if run.gap is not None and math.isfinite(run.gap) else None,
         "success": found.success,
         "mean_length": found.mean_length,
         "nominal_length": found.nominal_length,
