@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -57,7 +58,7 @@ def cluster() -> Iterator[Cluster]:
     port, client = free_port(), free_port()
     folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # sockets have short names
     command = [RAY, "start", "--head", "--block", "--num-cpus=2", "--include-dashboard=false"]
-    command += ["--node-ip-address=127.0.0.1", f"--port={port}", f"--temp-dir={folder}"]
+    command += [f"--port={port}", f"--temp-dir={folder}"]
     command += [f"--ray-client-server-port={client}", "--disable-usage-stats"]
     with (Path(folder) / "log").open("w+") as log:
         process = subprocess.Popen(
@@ -69,8 +70,11 @@ def cluster() -> Iterator[Cluster]:
             start_new_session=True,
         )
         try:
-            wait_until(lambda: "Ray runtime started" in (Path(folder) / "log").read_text())
-            yield Cluster(process.pid, f"127.0.0.1:{port}", f"ray://127.0.0.1:{client}")
+            said = Path(folder) / "log"
+            wait_until(lambda: "This command will now block" in said.read_text())
+            # Ray has its own mind about the address of this machine
+            [host] = re.findall(rf"--address='(.+):{port}'", said.read_text())
+            yield Cluster(process.pid, f"{host}:{port}", f"ray://{host}:{client}")
         finally:
             theirs = descendants(process.pid)
             for pid in (process.pid, *theirs):
@@ -81,8 +85,11 @@ def cluster() -> Iterator[Cluster]:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """A port that is free on all addresses, and that no outgoing connection is given by chance."""
+    while True:
+        port = 24_000 + secrets.randbelow(8_000)
+        with suppress(OSError), socket.create_server(("", port)):
+            return port
 
 
 def is_taken(port: int) -> bool:
@@ -123,10 +130,14 @@ def test_a_cluster_gives_the_same_results(
         pytest.skip(f"another Ray has port {CLIENT_PORT}, and Ray offers no choice of it")
     write_study(tmp_path, QUICK)
     address = cluster.client if client else cluster.address
-    done = sweep(tmp_path, "--backend", "ray", "--address", address, **SECRET)
+    for _ in range(3 if client else 1):  # now and then Ray's server for a client is not up in time
+        done = sweep(tmp_path, "--backend", "ray", "--address", address, **SECRET)
+        if done.returncode == 0:
+            break
     assert (done.returncode, done.stdout) == (0, "results: 12 runs done\n"), done.stderr
     assert_same_results(tmp_path / "results", quick / "results")
-    assert "ray" not in done.stderr.lower()  # it keeps quiet
+    if not client:
+        assert "ray" not in done.stderr.lower()  # it keeps quiet
 
 
 @needs_ray
