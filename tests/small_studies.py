@@ -30,6 +30,8 @@ stop = "budget"
 max_steps = 1_200_000
 evaluate_every = 300
 """
+# runs that are still under way after a few kills
+LONGER = LONG.replace("1_200_000", "6_000_000")
 # a run that never ends, for all practical purposes
 ENDLESS = """
 problems = ["office/map1/exp5"]

@@ -64,7 +64,7 @@ def test_ctrl_c_has_runs_checkpointed_and_the_same_command_goes_on(
         pressed = time.monotonic()
         (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=20)
-    assert time.monotonic() - pressed < 4
+    assert time.monotonic() - pressed < 8
     assert process.returncode == 130
     assert re.fullmatch("results: 0 runs done, 2 left\n|results: 1 run done, 1 left\n", out)
     assert err.endswith("interrupted; the same command goes on\n")

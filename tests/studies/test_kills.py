@@ -13,7 +13,7 @@ import pytest
 
 import qrmax
 from small_studies import (
-    LONG,
+    LONGER,
     assert_same_results,
     checkpoints,
     complete,
@@ -42,7 +42,7 @@ max_steps = 1_000_000_000
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The long study, never interrupted."""
     folder = tmp_path_factory.mktemp("reference")
-    path = folder / write_study(folder, LONG)
+    path = folder / write_study(folder, LONGER)
     assert qrmax.sweep(path, workers=2, folder=folder / "results").done == 3
     return folder
 
@@ -59,7 +59,7 @@ def kill(process: subprocess.Popen[str]) -> None:
 def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_results(
     reference: Path, tmp_path: Path
 ) -> None:
-    write_study(tmp_path, LONG)
+    write_study(tmp_path, LONGER)
     moments = random.Random(4)
     trained: dict[Path, int] = {}  # the steps of the checkpoints that the kills have left
     went_on = 0
@@ -88,7 +88,7 @@ def _is_newer(folder: Path, known: dict[Path, int]) -> bool:
 
 
 def test_a_run_whose_worker_is_killed_goes_on_with_another(reference: Path, tmp_path: Path) -> None:
-    write_study(tmp_path, LONG)
+    write_study(tmp_path, LONGER)
     moments = random.Random(2)
     with started(tmp_path, *OFTEN) as process:
         for _ in range(2):  # twice at most over one run, whichever it is

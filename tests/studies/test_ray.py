@@ -28,6 +28,7 @@ import pytest
 import qrmax
 from small_studies import (
     LONG,
+    LONGER,
     QUICK,
     assert_same_results,
     checkpoints,
@@ -181,7 +182,7 @@ def test_ray_is_started_and_ended_where_there_is_none(quick: Path, tmp_path: Pat
 def test_a_run_whose_ray_worker_is_killed_goes_on_with_another(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    write_study(tmp_path, LONG)
+    write_study(tmp_path, LONGER)
     only = ["--only", "seed=0", "--only", "seed=1"]
     path, folder = tmp_path / "study.toml", tmp_path / "local"
     qrmax.sweep(path, workers=2, only={"seed": ["0", "1"]}, folder=folder)
