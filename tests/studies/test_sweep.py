@@ -368,12 +368,16 @@ def test_a_study_that_warns_does_so_once_and_not_for_each_run(tmp_path: Path) ->
 
 def test_ctrl_c_in_python_has_runs_checkpointed(tmp_path: Path) -> None:
     path = tmp_path / write_study(tmp_path, ENDLESS)
+    trained: list[int] = []
 
     def press(event: Any) -> None:
-        if isinstance(event, Begun):
-            threading.Timer(2.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        if isinstance(event, Advanced):
+            trained.append(event.trained)
+            if len(trained) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
 
+    options: dict[str, Any] = {"folder": tmp_path / "results", "checkpoint_every": 0.5}
     with pytest.raises(KeyboardInterrupt):
-        qrmax.sweep(path, workers=1, folder=tmp_path / "results", on_event=press)
+        qrmax.sweep(path, workers=1, on_event=press, **options)
     [checkpoint] = tmp_path.glob("results/runs/*/checkpoint.safetensors")
-    assert qrmax.load(checkpoint).trained > 0
+    assert qrmax.load(checkpoint).trained == trained[-1] > trained[0]
