@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
@@ -68,23 +69,26 @@ def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_results(
             wait_until(lambda process=process: workers_of(process.pid))
             if number % 2:  # any moment of the work itself, else also of what comes before
                 known = {path: path.stat().st_mtime_ns for path in checkpoints(tmp_path)}
-                wait_until(lambda known=known: _is_newer(tmp_path, known))
+                wait_until(lambda known=known: _has_gone_on(tmp_path, known))
             time.sleep(moments.uniform(0.0, 0.5))
             kill(process)
         assert len(complete(tmp_path)) < 3, "too fast: nothing was left to kill"
-        for path in checkpoints(tmp_path):
-            steps = qrmax.load(path).trained
-            assert steps >= trained.get(path, 0)  # it is never begun anew
-            went_on += 0 < trained.get(path, 0) < steps
-            trained[path] = steps
+        steps_of = {path: qrmax.load(path).trained for path in checkpoints(tmp_path)}
+        for path, before in trained.items():
+            now = steps_of.get(path, math.inf)  # without a checkpoint it is complete
+            assert now >= before  # it is never begun anew
+            went_on += now > before
+        trained |= steps_of
     assert went_on
     done = sweep(tmp_path, *OFTEN)
     assert (done.returncode, done.stdout) == (0, "results: 3 runs done\n")
     assert_same_results(tmp_path / "results", reference / "results")
 
 
-def _is_newer(folder: Path, known: dict[Path, int]) -> bool:
-    return any(path.stat().st_mtime_ns > known.get(path, 0) for path in checkpoints(folder))
+def _has_gone_on(folder: Path, known: dict[Path, int]) -> bool:
+    """A run that had a checkpoint has a newer one or is complete; or the first one there is."""
+    now = {path: path.stat().st_mtime_ns for path in checkpoints(folder)}
+    return any(now.get(path) != moment for path, moment in known.items()) if known else bool(now)
 
 
 def test_a_run_whose_worker_is_killed_goes_on_with_another(reference: Path, tmp_path: Path) -> None:
