@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qrmax import Problem
-from qrmax.agents.base import Agent, Sizes
+from qrmax.agents.base import Agent, Lesson, Sizes
 from qrmax.agents.registry import (
     agent_class,
     agent_names,
@@ -35,6 +35,10 @@ class Variant(NamedTuple):
     @property
     def plans(self) -> bool:
         return "t_env" in default_settings(self.name)
+
+    @property
+    def has_horizon(self) -> bool:
+        return "horizon" in default_settings(self.name)
 
     def settings(self, **given: Any) -> dict[str, Any]:
         """Those of the given settings that this agent has."""
@@ -68,10 +72,17 @@ class Trial:
         for _ in range(steps):
             if simulator.over:
                 simulator.reset()
+                agent.begin(simulator.s, simulator.q)
             s, q = simulator.s, simulator.q
             a = agent.act(s, q)
-            agent.update(s, q, a, simulator.step(a))
+            self.learn(Lesson(s, q, a, simulator.step(a)))
         return self
+
+    def learn(self, lesson: Lesson) -> None:
+        """Learn from a step; the agent may then end the episode."""
+        self.agent.update(*lesson)
+        if self.agent.over and not self.simulator.over:
+            self.simulator.cut()
 
     def rush(self, steps: int, chunks: Iterable[int] = (10_000,)) -> Trial:
         """Take steps compiled, up to so many at a time."""
@@ -81,7 +92,7 @@ class Trial:
             assert 1 <= taken <= steps
             steps -= taken
             if lesson is not None:
-                self.agent.update(*lesson)
+                self.learn(lesson)
         return self
 
     def state(self) -> dict[str, Any]:
@@ -98,7 +109,8 @@ class Trial:
 def trial(variant: Variant | str, problem: Problem, *, seed: int = 7, **settings: Any) -> Trial:
     """A fresh agent, told those of the settings that it has, in a fresh world."""
     variant = Variant(variant) if isinstance(variant, str) else variant
-    config = make_config(variant.name, variant.settings(**settings))
+    told = {"gamma": 0.9, "horizon": 20} | settings
+    config = make_config(variant.name, variant.settings(**told))
     sizes = Sizes(problem.n_states, problem.n_task_states, problem.n_actions)
     agent = make_agent(variant.name, sizes, config, stream(seed, "agent"), problem)
     return Trial(agent, Simulator(problem, stream(seed, "world")))

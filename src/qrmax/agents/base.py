@@ -1,5 +1,6 @@
 """What every agent is: it acts, it learns from steps, and it has a greedy policy.
 
+    agent.begin(s, q)                    an episode starts
     agent.act(s, q) -> a                 the action to take now
     agent.update(s, q, a, step)          learn from what it led to
     agent.policy() -> [s, q]             the greedy policy, the first of equally good actions
@@ -21,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.typing import NDArray
 
 from qrmax.agents.experience import Experience
-from qrmax.agents.kernels import Numbers
+from qrmax.agents.kernels import Numbers, Taken
 from qrmax.errors import check_range
 from qrmax.model.simulator import Simulator, Step
 from qrmax.planning.arrays import FloatArray, IntArray
@@ -89,6 +90,14 @@ class Agent(ABC):
     def __repr__(self) -> str:
         return f"{self.name}({self.config})"
 
+    def begin(self, s: int, q: int) -> None:  # noqa: B027 (most agents do not care)
+        """An episode starts in (s, q)."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the agent ends the episode here, by a clock of its own."""
+        return False
+
     @abstractmethod
     def act(self, s: int, q: int) -> int:
         """The action to take now."""
@@ -110,6 +119,10 @@ class Agent(ABC):
     def policy(self) -> IntArray:
         """The greedy policy, `[s, q]`: the first of equally good actions."""
 
+    def recommendation(self) -> IntArray:
+        """The policy to judge it by: `[s, q]`, or `[h, s, q]` where it depends on the stage."""
+        return self.policy()
+
     @abstractmethod
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Everything learned, as named arrays."""
@@ -128,3 +141,18 @@ class Agent(ABC):
         simulator.rng.refill()
         self.rng.refill()
         return Numbers(simulator.rng.block, simulator.rng.at), Numbers(self.rng.block, self.rng.at)
+
+
+def as_lesson(taken: Taken, simulator: Simulator) -> Lesson:
+    """The last step of a compiled loop, which it has left to the agent."""
+    step = Step(
+        taken.s_next,
+        taken.q_next,
+        taken.label,
+        taken.r_env,
+        taken.r_task,
+        taken.terminated,
+        taken.truncated,
+        bool(simulator.world.done[taken.s_next, taken.q]),  # as in simulator.py
+    )
+    return Lesson(taken.s, taken.q, taken.a, step)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # numba does not read annotations
     from numpy.typing import NDArray
 
     from qrmax.model.simulator import World
-    from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
+    from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, Stages
 
     LongArray = NDArray[np.int64]
 
@@ -457,6 +457,103 @@ def explore(
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
 
 
+# --- the agents that plan for each episode
+
+
+class EpisodeCounting(NamedTuple):
+    """How an agent counts that plans for each episode: `Seen` (model/successors.py), and rewards.
+
+    `joint`: it counts pairs (s, q), and what world and machine pay together. `flips`: rewards count
+    as paid or not paid, with a chance that is the larger the more they are.
+    """
+
+    n: IntArray
+    rho: FloatArray
+    listed: IntArray
+    outcome: IntArray
+    tau: IntArray
+    joint: bool
+    flips: bool
+    lowest: float
+    span: float
+
+
+@_compiled
+def follow_plan(
+    world: World,
+    state: LongArray,
+    belief: Belief,
+    stages: Stages,
+    counting: EpisodeCounting,
+    known_done: BoolArray,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    stage: int,
+    limit: int,
+) -> Taken:
+    """The episode under way, to its end or up to a step that meets something new."""
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, longest = world.done, world.limit
+    est_succ, est_listed, weight, rest, est_reward, flat, slope, spread = belief
+    _, v_max, _, ahead, beyond = stages
+    n, rho, listed, outcome, tau, joint, flips, lowest, span = counting
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    n_q = next_state.shape[0]
+    values = np.empty(succ.shape[1])
+    limit = min(limit, v_max.size - stage)
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        s, q = state[_S], state[_Q]
+        y, x = (0, s * n_q + q) if joint else (q, s)
+        top, unseen = v_max[stage + taken], beyond[stage + taken, y]
+        taken += 1
+        values[:] = -np.inf  # as `stage_values`, written out
+        for o in range(est_reward.shape[1]):
+            worth = 0.0
+            for k in range(est_listed[x]):
+                worth += weight[x, k, o] * ahead[stage + taken - 1, y, est_succ[x, k]]
+            bonus = flat[x, o] + slope[x, o] * top
+            if spread[x, o] > 0.0:
+                variance = 0.0
+                for k in range(est_listed[x]):
+                    off = ahead[stage + taken - 1, y, est_succ[x, k]] - worth
+                    variance += weight[x, k, o] * off * off
+                bonus += spread[x, o] * np.sqrt(variance)
+            worth += est_reward[x, o] + rest[x, o] * unseen
+            worth += min(bonus, top)
+            a = o % values.size
+            values[a] = max(values[a], min(worth, top))
+        a = _one_of(values, 0.0, agent_block, agent_at)
+        k, s_next, label, j, q_next = _outcome(
+            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+        )
+        age = state[_AGE] + 1
+        terminated, truncated = done[s_next, q_next], age == longest
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, age
+        state[_OVER] = terminated or truncated
+        r_env, r_task = reward[s, a, k], task_reward[q, label, j]
+        y_next, x_next = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
+        place = 0
+        while place < listed[x] and outcome[x, place] != x_next:
+            place += 1
+        if place == listed[x] or (terminated and not known_done[y_next, x_next]):
+            return Taken(
+                taken, True, s, q, a, s_next, q_next, label, r_env, r_task, terminated, truncated
+            )
+        paid = r_env + r_task if joint else r_env
+        if flips:
+            share = (paid - lowest) / span if span > 0.0 else 0.0
+            hurdle = _random(agent_block, agent_at) if 0.0 < share < 1.0 else 0.5
+            paid = 1.0 if hurdle < share else 0.0
+        n[x, a] += 1
+        rho[x, a] += paid
+        tau[x, a, place] += 1
+        if state[_OVER]:
+            break
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
+
+
 # --- following a policy
 
 
@@ -471,8 +568,9 @@ def sample_returns(
     episode: int,
     under_way: FloatArray,
 ) -> int:
-    """Sample episodes of a policy `[s, q]`, each return into its place; says which one is next.
+    """Sample episodes of a policy `[h, s, q]`, each return into its place; says which one is next.
 
+    Its last stage goes on.
     `under_way` keeps the reward and the discount of an episode in which the numbers run out.
     """
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
@@ -484,7 +582,7 @@ def sample_returns(
             _reset(world, state, numbers)
             total, discount = 0.0, 1.0
         s, q = state[_S], state[_Q]
-        a = policy[s, q]
+        a = policy[min(state[_AGE], policy.shape[0] - 1), s, q]
         k, s_next, label, j, q_next = _outcome(
             succ, prob, label_of, next_state, task_prob, s, q, a, block, at
         )

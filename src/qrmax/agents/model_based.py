@@ -14,12 +14,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from qrmax.agents import kernels
-from qrmax.agents.base import Agent, AgentConfig, Ahead, Known, Lesson
+from qrmax.agents.base import Agent, AgentConfig, Ahead, Known, as_lesson
 from qrmax.agents.choice import among_best
 from qrmax.agents.kernels import Counting, Outlook
 from qrmax.errors import check_count, check_flag, check_range
 from qrmax.model.counts import Counter, Counts
-from qrmax.model.simulator import Simulator, Step
+from qrmax.model.simulator import Simulator
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.incremental import IncrementalPlanner
 
@@ -144,16 +144,4 @@ class ModelBased(Agent):
             *self.numbers(simulator),
             limit,
         )
-        if not taken.unlearned:
-            return Ahead(taken.steps, None)
-        step = Step(
-            taken.s_next,
-            taken.q_next,
-            taken.label,
-            taken.r_env,
-            taken.r_task,
-            taken.terminated,
-            taken.truncated,
-            bool(simulator.world.done[taken.s_next, taken.q]),  # as in simulator.py
-        )
-        return Ahead(taken.steps, Lesson(taken.s, taken.q, taken.a, step))
+        return Ahead(taken.steps, as_lesson(taken, simulator) if taken.unlearned else None)

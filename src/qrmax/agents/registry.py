@@ -20,6 +20,13 @@ _HOME = {  # in the paper's order
     "rmax-rm": "rmax_rm.RMaxRM",
     "qrmax": "qrmax.QRMax",
     "qrmax-rm": "qrmax_rm.QRMaxRM",
+    "ucbvi-sb": "ucbvi.UCBVISB",
+    "ucbvi-b": "ucbvi.UCBVIB",
+    "ucbvi-h": "ucbvi.UCBVIH",
+    "ucbvi-b-rm": "ucbvi.UCBVIBRM",
+    "psrl": "psrl.PSRL",
+    "psrl-rm": "psrl.PSRLRM",
+    "opsrl": "opsrl.OPSRL",
 }
 _PUBLISHED = {
     "rmax": "published.PublishedRMax",

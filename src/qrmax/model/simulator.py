@@ -94,6 +94,10 @@ class Simulator:
         i = draw(self.world.start_prob, self.rng.random())
         self.state[:] = (*self.world.start_pair[i], 0, 0)
 
+    def cut(self) -> None:
+        """End the episode here."""
+        self.state[OVER] = 1
+
     def step(self, a: int) -> Step:
         """Act, then let the machine read the label of the state reached."""
         world, s, q = self.world, self.s, self.q

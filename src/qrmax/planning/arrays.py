@@ -110,3 +110,32 @@ class Rules(NamedTuple):
     tolerance: float  # changes below this are not worth spreading, relative to the value
     optimistic: float  # what a backup yields that needs something unknown
     signed: bool  # whether rewards of both signs occur
+
+
+class Belief(NamedTuple):
+    """What the world is taken to be: one model, or several of which the best is hoped for.
+
+    An option is an action together with one of the models, o = b |A| + a: where the best model
+    counts, choosing among actions and among models is one choice. There are as many options as fill
+    the lanes; the reward of those that only do that is minus infinity. The reward of an option of
+    which nothing is known is infinite.
+    """
+
+    succ: IntArray  # [x, k], the successors that any action was seen to have
+    listed: IntArray  # [x], how many
+    weight: FloatArray  # [x, k, o]
+    rest: FloatArray  # [x, o]
+    reward: FloatArray  # [x, o]
+    flat: FloatArray  # [x, o]
+    slope: FloatArray  # [x, o]
+    spread: FloatArray  # [x, o]
+
+
+class Stages(NamedTuple):
+    """The steps of an episode, and what is ahead in each of them."""
+
+    gamma: float
+    v_max: FloatArray  # [h]
+    hopeful: bool  # whether what was never seen to follow is worth v_max
+    ahead: FloatArray  # [h, y, x], G_h
+    beyond: FloatArray  # [h, y]

@@ -911,12 +911,14 @@ def nominal_run(
 ) -> tuple[int, int]:
     """How long the run is where the most likely outcome always happens, and where it ends.
 
-    The length is -1 where it is not over after so many steps.
+    The length is -1 where it is not over after so many steps. The policy is `[h, q, s]`, and its
+    last stage goes on.
     """
     env, task, q, s = likeliest
+    last = policy.shape[0] - 1
     for step in range(steps + 1):
         if done[q, s]:
             return step, q
-        s = env[s, policy[q, s]]
+        s = env[s, policy[min(step, last), q, s]]
         q = task[q, label[s]]
     return -1, q

@@ -9,15 +9,17 @@ fixed:
     w(x) = h(x) + sum_x' P(x' | x) w(x')           mean of (length x success)
 
 so that the mean length of the successful episodes is w / h.
+
+A policy may depend on the stage, `[h, s, q]`: it is followed for as many steps as it has stages.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from qrmax.automata.edges import Edge
 from qrmax.automata.reward_machine import RewardMachine
@@ -27,6 +29,7 @@ from qrmax.model.problem import Problem, check_problem
 from qrmax.planning import kernels
 from qrmax.planning.arrays import FloatArray, IntArray, TaskModel
 from qrmax.planning.comparison import Comparison
+from qrmax.planning.finite_horizon import follow_stages
 from qrmax.planning.models import Model, model_of
 from qrmax.planning.value_iteration import solve, solve_model
 
@@ -54,27 +57,43 @@ def evaluate(
     gamma: float = 0.9,
     max_episode_steps: int | Literal["problem"] | None = "problem",
 ) -> Evaluation:
-    """How good a policy `[s, q]` is, exactly.
+    """How good a policy `[s, q]` is, exactly; or one that depends on the stage, `[h, s, q]`.
 
     `max_episode_steps` limits the length of an episode: that of the problem by default (1000 for
     the built-in worlds), None for no limit. What is cut off there is no success and pays no more.
+    A policy with stages is followed for no more steps than it has stages. `gamma` may be 1 where
+    there is a limit.
     """
     check_problem(problem)
-    check_range("gamma", gamma, above=0.0, below=1.0)
     if max_episode_steps == "problem":
         max_episode_steps = problem.max_episode_steps
+    if max_episode_steps is not None:
+        check_count("max_episode_steps", max_episode_steps)
     model = model_of(problem)
     actions = _check_policy(problem, policy)
-    if max_episode_steps is None:
-        value, success, lengths = _without_limit(problem, model, actions, gamma)
+    staged = np.ndim(policy) == 3
+    limit = _limit(len(actions) if staged else None, max_episode_steps)
+    if limit is None:
+        check_range("gamma", gamma, above=0.0, below=1.0)
+        value, success, lengths = _without_limit(problem, model, actions[0], gamma)
     else:
-        check_count("max_episode_steps", max_episode_steps)
-        value, success, lengths = _follow(model, actions, gamma, max_episode_steps)
+        check_range("gamma", gamma, above=0.0, at_most=1.0)
+        follow = follow_stages if staged else kernels.follow
+        value, success, lengths = follow(
+            model.env,
+            model.task,
+            model.done,
+            model.success,
+            actions if staged else actions[0],
+            model.start,
+            gamma,
+            limit,
+        )
     return Evaluation(
-        start_value=value,
-        success=success,
-        mean_length=lengths / success if success > 0.0 else None,
-        nominal_length=_nominal_length(problem, model, actions, max_episode_steps),
+        start_value=float(value),
+        success=float(success),
+        mean_length=float(lengths / success) if success > 0.0 else None,
+        nominal_length=_nominal_length(problem, model, actions, limit),
     )
 
 
@@ -83,8 +102,9 @@ def nominal_length(problem: Problem, policy: IntArray) -> int | None:
 
     This is a small part of what `evaluate` finds, and far quicker.
     """
-    actions = np.ascontiguousarray(policy.T, dtype=np.int32)
-    return _nominal_length(problem, model_of(problem), actions, problem.max_episode_steps)
+    actions = _by_task_state(policy)
+    limit = _limit(len(actions) if policy.ndim == 3 else None, problem.max_episode_steps)
+    return _nominal_length(problem, model_of(problem), actions, limit)
 
 
 def warm_up() -> None:
@@ -95,14 +115,13 @@ def warm_up() -> None:
     solution = solve(problem)
     for limit in (1, None):
         evaluate(problem, solution.policy, max_episode_steps=limit)
+    evaluate(problem, np.stack([solution.policy, solution.policy]))
     Comparison(solution).exceeds(solution.policy, 0.0)
 
 
-def _follow(model: Model, policy: IntArray, gamma: float, limit: int) -> tuple[float, float, float]:
-    value, chance, lengths = kernels.follow(
-        model.env, model.task, model.done, model.success, policy, model.start, gamma, limit
-    )
-    return float(value), float(chance), float(lengths)
+def _limit(stages: int | None, max_episode_steps: int | None) -> int | None:
+    """For how many steps a policy with so many stages, if it has any, can be followed."""
+    return min((n for n in (stages, max_episode_steps) if n is not None), default=None)
 
 
 def _without_limit(
@@ -137,32 +156,42 @@ def _paying(model: Model, reward: FloatArray) -> TaskModel:
 
 
 def _nominal_length(
-    problem: Problem, model: Model, policy: IntArray, limit: int | None
+    problem: Problem, model: Model, actions: IntArray, limit: int | None
 ) -> int | None:
     longest = model.start.size  # a longer run would repeat itself
     length, q = kernels.nominal_run(
         model.likeliest,
         model.task.label,
         model.done,
-        policy,
+        actions,
         longest if limit is None else min(limit, longest),
     )
     return int(length) if length >= 0 and problem.table.success[q] else None
 
 
 def _check_policy(problem: Problem, policy: ArrayLike) -> IntArray:
+    """The policy as `[h, q, s]`."""
     actions = np.asarray(policy)
     shape = (problem.n_states, problem.n_task_states)
-    if actions.shape != shape or actions.dtype.kind not in "iu":
+    fits = actions.shape == shape or (actions.ndim == 3 and actions.shape[1:] == shape)
+    if not fits or actions.dtype.kind not in "iu" or not actions.size:
         raise ParameterError(
             f"policy holds {actions.dtype} of shape {actions.shape}; needed: an action's number "
-            f"for each state and task state, whole numbers of shape {shape}"
+            f"for each state and task state, whole numbers of shape {shape}, or of shape "
+            f"(stages, {shape[0]}, {shape[1]})"
         )
     outside = (actions < 0) | (actions >= problem.n_actions)
     if outside.any():
-        s, q = (int(i) for i in np.unravel_index(int(outside.argmax()), shape))
+        *stage, s, q = (int(i) for i in np.unravel_index(int(outside.argmax()), actions.shape))
+        where = f"stage {stage[0]}, " if stage else ""
         raise ParameterError(
-            f"policy is {actions[s, q]} at state {s}, task state {q}; "
+            f"policy is {actions[*stage, s, q]} at {where}state {s}, task state {q}; "
             f"allowed: 0 to {problem.n_actions - 1}"
         )
-    return np.ascontiguousarray(actions.T, dtype=np.int32)
+    return _by_task_state(actions)
+
+
+def _by_task_state(policy: NDArray[Any]) -> IntArray:
+    """A policy `[s, q]` or `[h, s, q]` as `[h, q, s]`."""
+    staged = policy if policy.ndim == 3 else policy[None]
+    return np.ascontiguousarray(staged.transpose(0, 2, 1), dtype=np.int32)

@@ -12,7 +12,7 @@ import numpy as np
 
 from qrmax.model.mdp import TabularMDP
 from qrmax.model.problem import Problem
-from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
+from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, Stages, TaskModel
 
 
 def gains(problem: Problem, value: FloatArray, gamma: float) -> FloatArray:
@@ -73,6 +73,32 @@ def _sweeps(gamma: float) -> int:
     return math.ceil(math.log(1e-24) / math.log(gamma))
 
 
+def backward_induction(
+    belief: Belief, task: TaskModel, done: BoolArray, stages: Stages
+) -> FloatArray:
+    """Q of every option, `[h, y, x, o]`, on what an agent believes: `stages` are only read."""
+    n_y, n_x = done.shape
+    weight = belief.weight * (np.arange(belief.succ.shape[1]) < belief.listed[:, None])[:, :, None]
+    arrivals = np.arange(n_x)
+    value = np.zeros((n_y, n_x))
+    table = np.empty((len(stages.v_max), n_y, n_x, belief.reward.shape[1]))
+    for h in reversed(range(len(stages.v_max))):
+        top = stages.v_max[h]
+        after = value[task.next_state[:, task.label], arrivals[None, :, None]]  # [y, x, j]
+        gain = task.reward[:, task.label]
+        gain = gain + stages.gamma * (task.prob[:, task.label] * after).sum(axis=2)
+        beyond = np.full(n_y, top) if stages.hopeful else gain.sum(axis=1)
+        ahead = gain[:, belief.succ]  # [y, x, k]
+        mean = np.einsum("xko,yxk->yxo", weight, ahead)
+        off = ahead[:, :, :, None] - mean[:, :, None, :]
+        variance = np.einsum("xko,yxko->yxo", weight, off**2)
+        bonus = belief.flat + belief.slope * top + belief.spread * np.sqrt(np.maximum(variance, 0))
+        worth = belief.reward + belief.rest * beyond[:, None, None] + mean + np.minimum(bonus, top)
+        table[h] = np.minimum(worth, top)
+        value = np.where(done, 0.0, table[h].max(axis=2))
+    return table
+
+
 class PolicyValues(NamedTuple):
     """What a policy brings from the start."""
 
@@ -84,27 +110,35 @@ class PolicyValues(NamedTuple):
 def evaluate(
     problem: Problem, policy: IntArray, gamma: float, max_episode_steps: int | None
 ) -> PolicyValues:
-    """A policy `[s, q]` as a dense Markov chain on the product: tiny problems only."""
+    """A policy `[s, q]` or `[h, s, q]` as dense Markov chains: tiny problems only."""
     product = problem.product()
-    pairs = np.arange(product.n_states)
-    actions = policy.reshape(-1)
-    chain = np.zeros((product.n_states, product.n_states))
-    succ, prob = product.succ[pairs, actions], product.prob[pairs, actions]
-    np.add.at(chain, (pairs[:, None], succ), prob)
-    chain[product.terminal] = 0.0
-    reward = (prob * product.reward[pairs, actions]).sum(axis=1) * ~product.terminal
     goal = np.tile(problem.table.success, problem.n_states)  # [pair]
-    if max_episode_steps is None:
-        return _evaluate_forever(product, chain, reward, goal, gamma)
+    stages = policy.reshape(-1, product.n_states) if policy.ndim == 3 else None
+    if max_episode_steps is None and stages is None:
+        return _evaluate_forever(product, *_chain(product, policy.reshape(-1)), goal, gamma)
+    limit = min(n for n in (max_episode_steps, None if stages is None else len(stages)) if n)
     mass = product.start.copy()
     value, success, lengths = 0.0, float(mass[goal].sum()), 0.0
-    for step in range(1, max_episode_steps + 1):
+    for step in range(1, limit + 1):
+        actions = policy.reshape(-1) if stages is None else stages[step - 1]
+        chain, reward = _chain(product, actions)
         mass = np.where(product.terminal, 0.0, mass)
         value += gamma ** (step - 1) * float(mass @ reward)
         mass = mass @ chain
         success += float(mass[goal].sum())
         lengths += step * float(mass[goal].sum())
     return PolicyValues(value, success, lengths)
+
+
+def _chain(product: TabularMDP, actions: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Where these actions lead, and what they pay."""
+    pairs = np.arange(product.n_states)
+    chain = np.zeros((product.n_states, product.n_states))
+    succ, prob = product.succ[pairs, actions], product.prob[pairs, actions]
+    np.add.at(chain, (pairs[:, None], succ), prob)
+    chain[product.terminal] = 0.0
+    reward = (prob * product.reward[pairs, actions]).sum(axis=1) * ~product.terminal
+    return chain, reward
 
 
 def _evaluate_forever(

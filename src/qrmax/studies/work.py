@@ -125,7 +125,7 @@ def _session(assignment: Assignment) -> Session:
         return _resumed(assignment)
     training = dict(config["training"])
     plain = {key: training.pop(key) for key in ("seed", "max_steps", "evaluate_every")}
-    referee = _referee(canonical(config["problem"]), config["settings"]["gamma"])
+    referee = _referee_of(config)
     return make_session(
         config["agent"],
         referee.problem,
@@ -149,7 +149,7 @@ def _resumed(assignment: Assignment) -> Session:
             **{key: getattr(training, key) for key in ("seed", "max_steps", "evaluate_every")},
         },
     }
-    problem = _referee(canonical(config["problem"]), config["settings"]["gamma"]).problem
+    problem = _referee_of(config).problem
     if (
         any(config[key] != value for key, value in found.items())
         or not isinstance(task, Problem)
@@ -166,7 +166,12 @@ def _arrays(problem: Problem) -> list[NDArray[Any]]:
     return [mdp.succ, mdp.prob, mdp.reward, mdp.terminal, mdp.start, problem.label]
 
 
+def _referee_of(config: Mapping[str, Any]) -> Referee:
+    settings = config["settings"]
+    return _referee(canonical(config["problem"]), settings["gamma"], settings.get("horizon"))
+
+
 @lru_cache(maxsize=32)
-def _referee(problem: bytes, gamma: float) -> Referee:
+def _referee(problem: bytes, gamma: float, horizon: int | None) -> Referee:
     """The problem and its optimum, made once for all runs on it."""
-    return Referee(ProblemSpec.of(json.loads(problem)).make(), gamma)
+    return Referee(ProblemSpec.of(json.loads(problem)).make(), gamma, horizon)

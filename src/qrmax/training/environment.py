@@ -41,6 +41,10 @@ class Player(Protocol):
         """Act."""
         ...
 
+    def cut(self) -> None:
+        """End the episode here."""
+        ...
+
 
 class Episode(NamedTuple):
     """A finished episode."""
@@ -114,6 +118,11 @@ class EnvPlayer:
         if self.over:
             self.episodes.append(Episode(self._value, bool(info["success"])))
         return step
+
+    def cut(self) -> None:
+        """End the episode here; without success, or the environment would have ended it."""
+        self.over = True
+        self.episodes.append(Episode(self._value, success=False))
 
     def know_labels(self, labels: list[Label]) -> None:
         """Number labels as they were numbered before."""

@@ -19,6 +19,7 @@ from qrmax.model.simulator import Simulator
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.comparison import Comparison
 from qrmax.planning.policy_evaluation import Evaluation, evaluate, nominal_length
+from qrmax.planning.staged_solution import StagedSolution, solve_horizon
 from qrmax.planning.value_iteration import Solution, solve
 from qrmax.seeding import Stream
 
@@ -39,19 +40,27 @@ class Point(NamedTuple):
 
 
 class Referee:
-    """Judges the policies of a tabular problem."""
+    """Judges the policies of a tabular problem.
 
-    def __init__(self, problem: Problem, gamma: float) -> None:
+    With a `horizon`, an episode has no more steps than that, and the best policy depends on the
+    stage, `[h, s, q]`. So may those that are judged.
+    """
+
+    def __init__(self, problem: Problem, gamma: float, horizon: int | None = None) -> None:
         self.problem = problem
         self.gamma = gamma
+        self.horizon = horizon
         self._policy: IntArray | None = None  # the one asked about last, and what was found
         self._evaluation: Evaluation | None = None
         self._near: dict[float, bool] = {}
 
     @cached_property
-    def solution(self) -> Solution:
+    def solution(self) -> Solution | StagedSolution:
         """The optimum."""
-        return solve(self.problem, self.gamma)
+        limit = self.problem.max_episode_steps
+        if self.horizon is None:
+            return solve(self.problem, self.gamma)
+        return solve_horizon(self.problem, min(self.horizon, limit or self.horizon), self.gamma)
 
     @cached_property
     def best(self) -> float:
@@ -64,8 +73,8 @@ class Referee:
         return self.nominal_length(self.solution.policy)
 
     @cached_property
-    def _comparison(self) -> Comparison:
-        return Comparison(self.solution)
+    def _comparison(self) -> Comparison | None:
+        return Comparison(self.solution) if isinstance(self.solution, Solution) else None
 
     def evaluate(self, policy: IntArray) -> Evaluation:
         """All that this policy brings."""
@@ -82,7 +91,9 @@ class Referee:
         """Whether its gap is no more than this; mostly far quicker to tell than the gap."""
         self._look_at(policy)
         if within not in self._near:
-            worth = self._comparison.exceeds(policy, self.best - within * abs(self.best))
+            worth = None
+            if self._comparison is not None:
+                worth = self._comparison.exceeds(policy, self.best - within * abs(self.best))
             self._near[within] = self.gap(policy) <= within if worth is None else worth
         return self._near[within]
 
@@ -98,9 +109,12 @@ class Referee:
         """
         simulator = Simulator(self.problem, chance)
         world = simulator.world
-        if world.limit == 0:
-            world = world._replace(limit=math.ceil(math.log(NOTHING) / math.log(self.gamma)))
-        actions = np.ascontiguousarray(policy)
+        limit = self.horizon
+        if world.limit == 0 and limit is None:
+            limit = math.ceil(math.log(NOTHING) / math.log(self.gamma))
+        if limit is not None:
+            world = world._replace(limit=min(limit, world.limit or limit))
+        actions = np.ascontiguousarray(policy if policy.ndim == 3 else policy[None])
         returns, under_way = np.empty(episodes), np.zeros(2)
         episode = 0
         while episode < episodes:

@@ -97,7 +97,7 @@ def make_session(
     )
     if isinstance(problem, Problem):
         lowest, highest = problem.reward_range()
-        config = make_config(agent, _with_r_max(agent, settings, highest))
+        config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
         _warn_of_pessimism(problem, config, highest)
         _warn_of_chance(agent, problem.machine, config)
         if lowest == highest == 0.0:
@@ -113,8 +113,9 @@ def make_session(
     chance, factored = stream(seed, "environment"), agent_class(agent).factored
     player = EnvPlayer(problem, config.gamma, chance, factored=factored)
     _warn_of_chance(agent, player.machine, config)
-    highest = max([1.0, *(edge.reward for edge in player.machine.edges)])
-    config = make_config(agent, _with_r_max(agent, settings, highest))
+    rewards = [edge.reward for edge in player.machine.edges]
+    lowest, highest = min([0.0, *rewards]), max([1.0, *rewards])
+    config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
     return Session(agent, config, player, training, referee=referee)
 
 
@@ -135,7 +136,7 @@ class Run:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._policy: tuple[int, IntArray] | None = None  # and the step that it is of
+        self._recommendation: tuple[int, IntArray] | None = None  # and the step that it is of
 
     @property
     def agent(self) -> Agent:
@@ -184,22 +185,39 @@ class Run:
 
     @property
     def policy(self) -> IntArray:
-        """The greedy policy at the end, `[s, q]`."""
-        if self._policy is None or self._policy[0] != self.trained:  # it was trained on since
-            self._policy = self.trained, self.agent.policy()
-        return self._policy[1]
+        """The greedy policy at the end, `[s, q]`; that of stage 0 where it depends on the stage."""
+        policy = self.recommendation
+        return policy if policy.ndim == 2 else policy[0]
+
+    @property
+    def recommendation(self) -> IntArray:
+        """The policy that the run is judged by.
+
+        It is `policy`, except for agents that plan for episodes of `horizon` steps: theirs depends
+        on the stage, `[h, s, q]`.
+        """
+        known = self._recommendation
+        if known is None or known[0] != self.trained:  # it was trained on since
+            known = self._recommendation = self.trained, self.agent.recommendation()
+        return known[1]
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """What the policy brings, exactly; None for an environment."""
+        """What the recommended policy brings, exactly; None for an environment.
+
+        It is measured with the agent's own gamma, and in episodes of its horizon if it has one.
+        """
         referee = self._session.referee
-        return None if referee is None else referee.evaluate(self.policy)
+        return None if referee is None else referee.evaluate(self.recommendation)
 
     @property
     def gap(self) -> float | None:
-        """How far the policy is below the optimum, relative to it; None for an environment."""
+        """How far the recommended policy is below the optimum, relative to it.
+
+        None for an environment. The optimum has the same gamma and, if there is one, horizon.
+        """
         referee = self._session.referee
-        return None if referee is None else referee.gap(self.policy)
+        return None if referee is None else referee.gap(self.recommendation)
 
     def act(self, observation: Any, info: Any = None) -> int:
         """The greedy action for an observation of the environment trained on.
@@ -247,11 +265,12 @@ class Run:
         )
 
 
-def _with_r_max(agent: str, settings: dict[str, Any], highest: float) -> dict[str, Any]:
-    """The settings, with the largest reward where the agent wants to know it and is not told."""
-    if "r_max" in default_settings(agent) and "r_max" not in settings:
-        return {**settings, "r_max": max(highest, 0.0)}
-    return settings
+def _with_rewards(
+    agent: str, settings: dict[str, Any], lowest: float, highest: float
+) -> dict[str, Any]:
+    """The settings, with the range of rewards where the agent wants to know it and is not told."""
+    found = {"r_min": min(lowest, 0.0), "r_max": max(highest, 0.0)}
+    return {key: found[key] for key in default_settings(agent) if key in found} | settings
 
 
 def _warn_of_chance(agent: str, machine: RewardMachine, config: Any) -> None:

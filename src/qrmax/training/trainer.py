@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from qrmax.agents.base import Agent, AgentConfig, Sizes
+from qrmax.agents.base import Agent, AgentConfig, Lesson, Sizes
 from qrmax.agents.registry import make_agent
 from qrmax.errors import ParameterError, check_count, check_flag, warn
 from qrmax.model.problem import Problem
@@ -108,10 +108,10 @@ class Session:
         self.player: Player
         self.referee = referee
         if referee is not None:
-            _check_referee(referee, task, config.gamma)
+            _check_referee(referee, task, config)
         if isinstance(task, Problem):
             self.player = Simulator(task, self.streams["world"])
-            self.referee = referee or Referee(task, config.gamma)
+            self.referee = referee or Referee(task, config.gamma, horizon_of(config))
             sizes = Sizes(task.n_states, task.n_task_states, task.n_actions)
         else:
             self.player, sizes = task, task.sizes
@@ -163,18 +163,24 @@ class Session:
                 taken, lesson = self.agent.fast_forward(self.player, target - self.progress.step)
                 self.progress.step += taken
                 if lesson is not None:
-                    self.agent.update(*lesson)
+                    self._learn(lesson)
             return
         for _ in range(min(limit, PYTHON_STRETCH)):
             player, agent = self.player, self.agent
             if player.over:
                 player.reset()
+                agent.begin(player.s, player.q)
             s, q = player.s, player.q
             a = agent.act(s, q)
             step = player.step(a)
-            agent.update(s, q, a, step)
+            self._learn(Lesson(s, q, a, step))
             self.progress.step += 1
             self._warn_of_more_than_r_max(step.r_env + step.r_task)
+
+    def _learn(self, lesson: Lesson) -> None:
+        self.agent.update(*lesson)
+        if self.agent.over and not self.player.over:
+            self.player.cut()
 
     def _check(self) -> Evaluated:
         """See whether the rule holds, and note a row of the curve."""
@@ -183,7 +189,7 @@ class Session:
         if isinstance(self.task, EnvPlayer):
             point = _episodes_point(step, self.task)
         elif self.referee is not None:
-            policy = self.agent.policy()
+            policy = self.agent.recommendation()
             passed = rule.passes(policy, self.referee, self.streams["evaluation"])
             if passed or _has_row(step // self.training.evaluate_every):
                 point = self.referee.point(step, policy)
@@ -212,11 +218,19 @@ class Session:
             self._r_max = None  # once is enough
 
 
-def _check_referee(referee: Referee, task: Problem | EnvPlayer, gamma: float) -> None:
-    if referee.problem is not task or referee.gamma != gamma:
+def horizon_of(config: AgentConfig) -> int | None:
+    """How many steps an agent plans for; None where it has no such limit."""
+    horizon: int | None = getattr(config, "horizon", None)
+    return horizon
+
+
+def _check_referee(referee: Referee, task: Problem | EnvPlayer, config: AgentConfig) -> None:
+    gamma, horizon = config.gamma, horizon_of(config)
+    if referee.problem is not task or (referee.gamma, referee.horizon) != (gamma, horizon):
         raise ParameterError(
-            f"referee judges {referee.problem.name!r} with gamma {referee.gamma:g}; needed: one "
-            f"made for the very problem of the run, {task.name!r}, with gamma {gamma:g}"
+            f"referee judges {referee.problem.name!r} with gamma {referee.gamma:g} and horizon "
+            f"{referee.horizon}; needed: one made for the very problem of the run, {task.name!r}, "
+            f"with gamma {gamma:g} and horizon {horizon}"
         )
 
 

@@ -11,6 +11,7 @@ from qrmax.model.mdp import TabularMDP
 from qrmax.model.problem import Problem
 from qrmax.planning import policy_evaluation
 from qrmax.planning.compilation import is_compiled
+from qrmax.planning.finite_horizon import backward_induction
 from qrmax.planning.kernels import settle, solve_layer
 from qrmax.training.run import train
 from qrmax.training.stopping import Exact
@@ -21,6 +22,8 @@ def needs_compiling(agent: str) -> bool:
     kernels = [solve_layer, agent_class(agent).loop]
     if _plans(agent):
         kernels.append(settle)
+    if _has_horizon(agent):
+        kernels.append(backward_induction)
     return not all(map(is_compiled, kernels))
 
 
@@ -32,7 +35,13 @@ def warm_up(agent: str, *, published: bool = False) -> None:
     task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
     problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=3)
     settings: dict[str, Any] = {"t_env": 2, "published": published} if _plans(agent) else {}
+    if _has_horizon(agent):
+        settings = {"horizon": 3}
     train(agent, problem, max_steps=30, evaluate_every=10, stop=Exact(in_a_row=9), **settings)
+
+
+def _has_horizon(agent: str) -> bool:
+    return "horizon" in default_settings(agent)
 
 
 def _plans(agent: str) -> bool:

@@ -1,0 +1,76 @@
+"""The exact optimum of a tabular problem in episodes of so many steps, by backward induction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qrmax.errors import check_count, check_range
+from qrmax.model.problem import Problem, check_problem
+from qrmax.planning.arrays import Belief, FloatArray, IntArray
+from qrmax.planning.finite_horizon import (
+    NEVER,
+    NO_LIMIT,
+    backward_induction,
+    list_together,
+    make_belief,
+    make_stages,
+    stage_values,
+)
+from qrmax.planning.models import Model, model_of
+
+
+@dataclass(frozen=True, eq=False)
+class StagedSolution:
+    """The optimum of a problem in episodes of so many steps.
+
+    >>> import qrmax
+    >>> solve_horizon(qrmax.make("office/map0/exp0"), 50)
+    StagedSolution('office/map0/exp0': start value 0.104829, horizon 50, gamma 1)
+    """
+
+    problem: Problem
+    horizon: int
+    gamma: float
+    value: FloatArray  # [s, q], at the first stage
+    policy: IntArray  # [h, s, q], the first of equally good actions
+
+    @property
+    def start_value(self) -> float:
+        """What an episode brings."""
+        return float((self.problem.start() * self.value).sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"StagedSolution({self.problem.name!r}: start value {self.start_value:.6g}, "
+            f"horizon {self.horizon}, gamma {self.gamma:g})"
+        )
+
+
+def solve_horizon(problem: Problem, horizon: int, gamma: float = 1.0) -> StagedSolution:
+    """The optimal policy `[h, s, q]` of episodes that are cut off after `horizon` steps."""
+    check_problem(problem)
+    check_count("horizon", horizon)
+    check_range("gamma", gamma, above=0.0, at_most=1.0)
+    model = model_of(problem)
+    belief, stages = _truth(model), make_stages(horizon, gamma, NO_LIMIT, model.done.shape)
+    choice = np.zeros(stages.ahead.shape, dtype=np.int32)
+    since = np.where(model.done, NEVER, 0).astype(np.int32)
+    backward_induction(belief, model.task, since, stages, choice)
+    value = np.zeros(model.done.shape)
+    row = np.empty(problem.n_actions)
+    for q, s in np.argwhere(~model.done).tolist():
+        stage_values(belief, stages, 0, q, s, row)
+        value[q, s] = row.max()
+    return StagedSolution(problem, horizon, gamma, value.T, choice.transpose(0, 2, 1))
+
+
+def _truth(model: Model) -> Belief:
+    """The world as it is."""
+    env = model.env
+    n_states, n_actions, n_succ = env.succ.shape
+    belief = make_belief(n_states, n_actions, n_actions * n_succ)
+    belief.reward[:, :n_actions] = env.reward
+    list_together(env.succ, env.prob, belief.succ, belief.listed, belief.weight)
+    return belief
