@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # numba does not read annotations
     from collections.abc import Callable
 
     from qrmax.model.successors import Seen
-    from qrmax.planning.arrays import Belief, FloatArray, IntArray
+    from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray
 
     Bits = np.uint64
 
@@ -79,10 +79,18 @@ def list_successors(seen: Seen, belief: Belief) -> None:
 
 
 @_compiled
-def estimate(seen: Seen, worth: Worth, bonus: Bonus, settled: IntArray, belief: Belief) -> bool:
+def estimate(
+    seen: Seen,
+    worth: Worth,
+    bonus: Bonus,
+    settled: IntArray,
+    belief: Belief,
+    changed: BoolArray,
+) -> bool:
     """What happened so far is what happens, with a bonus.
 
-    `settled[x, a]` is the n that the belief is of: only what was tried since is looked at again.
+    `settled[x, a]` is the n that the belief is of: only what was tried since is looked at again,
+    and `changed[x]` becomes true there.
     Returns whether the bonus is known for every n; if not, it is to be made known, and this called
     again.
     """
@@ -99,6 +107,7 @@ def estimate(seen: Seen, worth: Worth, bonus: Bonus, settled: IntArray, belief: 
                 complete = False
                 continue
             settled[x, a] = tried
+            changed[x] = True
             reward[x, a] = lowest + span * (rho[x, a] / tried) if tried > 0 else unknown
             belief.flat[x, a] = bonus.flat[tried]
             belief.slope[x, a] = bonus.slope[tried]

@@ -37,6 +37,7 @@ from qrmax.planning.finite_horizon import (
     NO_CHOICE,
     NO_LIMIT,
     backward_induction,
+    list_feeders,
     make_belief,
     make_stages,
     stage_values,
@@ -96,6 +97,8 @@ class FiniteHorizon(Agent):
         self.since: IntArray = np.zeros((n_y, n_x), dtype=np.int32)
         self.belief = self.make_belief(self.models)
         self.settled: IntArray = np.full((n_x, actions), -1, dtype=np.int32)  # see `estimate`
+        self.stale: BoolArray = np.ones(n_x, dtype=bool)  # what the plan before does not hold for
+        self.feeders = list_feeders(self.seen.arrays)
         self.stages = make_stages(
             config.horizon, config.gamma, config.r_span, (n_y, n_x), hopeful=self.hopeful
         )
@@ -113,12 +116,13 @@ class FiniteHorizon(Agent):
         if self._met_something_new:
             self._look_around()
         self.believe()
-        backward_induction(self.belief, self.task, self.since, self.stages, NO_CHOICE)
+        backward_induction(self.belief, self.task, self.since, self.stale, self.stages, NO_CHOICE)
+        self.stale[:] = False
         self.stage = 0
 
     @abstractmethod
     def believe(self) -> None:
-        """Form a belief from what was seen."""
+        """Form a belief from what was seen, and mark as stale what is to be planned for anew."""
 
     def act(self, s: int, q: int) -> int:
         """One of the best actions of this stage, each with the same chance."""
@@ -229,10 +233,11 @@ class FiniteHorizon(Agent):
         seen, worth = self.seen.arrays, beliefs.Worth(lowest, span, 0.0)
         nothing = np.zeros(int(seen.n.max()) + 1)
         bonus = beliefs.Bonus(nothing, nothing, nothing)
-        beliefs.estimate(seen, worth, bonus, np.full_like(seen.n, -1), belief)
+        every = np.ones(len(seen.n), dtype=bool)
+        beliefs.estimate(seen, worth, bonus, np.full_like(seen.n, -1), belief, every)
         stages = make_stages(horizon, self.config.gamma, NO_LIMIT, self.done.shape, hopeful=True)
         choice = np.zeros(stages.ahead.shape, dtype=np.int32)
-        backward_induction(belief, self.task, self._unless_done(), stages, choice)
+        backward_induction(belief, self.task, self._unless_done(), every, stages, choice)
         return belief, stages, choice
 
     def _by_state(self, table: IntArray) -> IntArray:
@@ -286,6 +291,8 @@ class FiniteHorizon(Agent):
         self.since[:] = arrays["episode.since"]
         self.settled[:] = arrays["episode.settled"]
         self.stage = stage
+        self.feeders = list_feeders(self.seen.arrays)
+        self.stale[:] = True  # to plan for more than is needed does no harm
         self._met_something_new = bool(arrays["episode.new"])
 
     @staticmethod
@@ -320,6 +327,8 @@ class FiniteHorizon(Agent):
             self.belief = self.make_belief(self.models)
             self.settled[:] = -1
         beliefs.list_successors(seen, self.belief)
+        self.feeders = list_feeders(seen)
+        self.stale[:] = True
         if self.hopeful:  # what cannot be reached plays no part
             stages_reached(seen.outcome, self.task, self.done, self.starts, self.since)
         else:

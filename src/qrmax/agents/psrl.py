@@ -58,6 +58,7 @@ class PSRL(FiniteHorizon):
         state = np.uint64(self.rng.random() * 2**53)
         with np.errstate(over="ignore"):  # random bits are made by what overflows
             beliefs.draw_posterior(self.seen.arrays, self.prior, state, self.belief)
+        self.stale[:] = True
 
 
 class PSRLRM(PSRL):

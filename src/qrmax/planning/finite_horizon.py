@@ -17,7 +17,7 @@ NumPy's version of this is `reference.backward_induction`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numba import njit
@@ -27,6 +27,7 @@ from qrmax.planning.arrays import Belief, Stages
 if TYPE_CHECKING:  # numba does not read annotations
     from collections.abc import Callable
 
+    from qrmax.model.successors import Seen
     from qrmax.planning.arrays import BoolArray, EnvModel, FloatArray, IntArray, TaskModel
 
 LANES = 4
@@ -61,6 +62,13 @@ def make_belief(n_x: int, n_options: int, n_succ: int) -> Belief:
     )
 
 
+class Feeders(NamedTuple):
+    """What can lead to each x: `feeder` up to `ends[x]`, from where it ends for the x before."""
+
+    ends: IntArray  # [x]
+    feeder: IntArray
+
+
 def make_stages(
     horizon: int, gamma: float, r_span: float, shape: tuple[int, int], *, hopeful: bool = False
 ) -> Stages:
@@ -78,13 +86,19 @@ def make_stages(
 
 @_compiled
 def backward_induction(
-    belief: Belief, task: TaskModel, since: IntArray, stages: Stages, choice: IntArray
+    belief: Belief,
+    task: TaskModel,
+    since: IntArray,
+    stale: BoolArray,
+    stages: Stages,
+    choice: IntArray,
 ) -> None:
     """Fill the stages, and `choice[h, y, x]` with the first of the best options unless it is empty.
 
     `since[y, x]` is the first stage to plan for that pair, since it cannot be reached earlier:
     before, it is taken to be worth v_max. Where it is NEVER, say because the episode is over there,
-    it is worth 0.
+    it is worth 0. Without a machine, only pairs are planned for that are `stale[x]`: the others can
+    lead to nothing that has changed since the stages were filled before.
 
     What an option is worth is written out four times for the four lanes, and once more in
     `stage_values` and in the agents' step loop: calls that are given arrays would cost more than
@@ -100,14 +114,16 @@ def backward_induction(
     n_succ, n_options = belief.weight.shape[1:]
     varies, records = np.any(spread > 0.0), choice.size > 0
     adds = varies or np.any(flat > 0.0) or np.any(slope > 0.0)
+    alone = next_state.size == 1  # there is no machine
     one, two, three, below = _at(1), _at(2), _at(3), _at(n_options)
     value = np.zeros((n_y, n_x))  # V_h+1, then V_h
     for h in range(horizon - 1, -1, -1):
         top = v_max[h]
         for y in range(n_y):
-            if next_state.size == 1:  # there is no machine
+            if alone:
                 for x in range(n_x):
-                    ahead[h, y, x] = gamma * value[y, x]
+                    if stale[x]:
+                        ahead[h, y, x] = gamma * value[y, x]
             else:
                 for x in range(n_x):
                     read = label[x]
@@ -119,7 +135,7 @@ def backward_induction(
         for y in range(n_y):
             unseen, row = beyond[h, y], _at((h * n_y + y) * n_x)
             for x in range(n_x):
-                if since[y, x] > h:
+                if since[y, x] > h or (alone and not stale[x]):
                     if since[y, x] < NEVER:
                         value[y, x] = top
                     continue
@@ -232,6 +248,45 @@ def stages_reached(
                 since[y_next, x_next] = since[y, x] + 1
                 pairs[found] = y_next * n_x + x_next
                 found += 1
+
+
+@_compiled
+def list_feeders(seen: Seen) -> Feeders:
+    """What can lead to each x."""
+    listed, outcome = seen.listed, seen.outcome
+    ends = np.zeros(listed.size, np.int32)
+    for x in range(listed.size):
+        for k in range(listed[x]):
+            ends[outcome[x, k]] += 1
+    ends[:] = np.cumsum(ends)
+    feeder = np.empty(ends[-1], np.int32)
+    place = ends.copy()
+    for x in range(listed.size):
+        for k in range(listed[x]):
+            place[outcome[x, k]] -= 1
+            feeder[place[outcome[x, k]]] = x
+    return Feeders(ends, feeder)
+
+
+@_compiled
+def mark_upstream(feeders: Feeders, stale: BoolArray) -> None:
+    """Mark whatever can lead to what is marked."""
+    ends, feeder = feeders
+    waiting = np.empty(stale.size, np.int32)
+    count = 0
+    for x in range(stale.size):
+        if stale[x]:
+            waiting[count] = x
+            count += 1
+    at = 0
+    while at < count:
+        x = waiting[at]
+        at += 1
+        for i in range(0 if x == 0 else ends[x - 1], ends[x]):
+            if not stale[feeder[i]]:
+                stale[feeder[i]] = True
+                waiting[count] = feeder[i]
+                count += 1
 
 
 @_compiled

@@ -57,7 +57,8 @@ def solve_horizon(problem: Problem, horizon: int, gamma: float = 1.0) -> StagedS
     belief, stages = _truth(model), make_stages(horizon, gamma, NO_LIMIT, model.done.shape)
     choice = np.zeros(stages.ahead.shape, dtype=np.int32)
     since = np.where(model.done, NEVER, 0).astype(np.int32)
-    backward_induction(belief, model.task, since, stages, choice)
+    every = np.ones(problem.n_states, dtype=bool)
+    backward_induction(belief, model.task, since, every, stages, choice)
     value = np.zeros(model.done.shape)
     row = np.empty(problem.n_actions)
     for q, s in np.argwhere(~model.done).tolist():
