@@ -256,12 +256,12 @@ class FiniteHorizon(Agent):
             "task": {"next_state": self.task.next_state, "reward": self.task.reward},
             "stages": {"ahead": self.stages.ahead, "beyond": self.stages.beyond},
             "episode": {
-                "stage": np.array(self.stage),
+                "stage": np.array([self.stage]),
                 "done": self.done,
                 "starts": self.starts,
                 "since": self.since,
                 "settled": self.settled,
-                "new": np.array(self._met_something_new),
+                "new": np.array([self._met_something_new]),
             },
         }
         return {
@@ -277,7 +277,7 @@ class FiniteHorizon(Agent):
         belief = self._growing_last(kept)
         self.check_belief(belief)
         self.belief = belief
-        next_state, stage = arrays["task.next_state"], int(arrays["episode.stage"])
+        next_state, stage = arrays["task.next_state"], int(arrays["episode.stage"][0])
         if not ((next_state >= 0) & (next_state < len(self.done))).all():
             raise ModelError(f"a machine state is not one of 0 to {len(self.done) - 1}")
         if not 0 <= stage <= self.config.horizon:
@@ -293,7 +293,7 @@ class FiniteHorizon(Agent):
         self.stage = stage
         self.feeders = list_feeders(self.seen.arrays)
         self.stale[:] = True  # to plan for more than is needed does no harm
-        self._met_something_new = bool(arrays["episode.new"])
+        self._met_something_new = bool(arrays["episode.new"][0])
 
     @staticmethod
     def _growing_last(belief: Belief) -> Belief:
