@@ -147,7 +147,7 @@ class Method:
     name: str
     paper_entries: int  # of dense arrays
     paper_samples: int | None  # without the factors in epsilon and gamma; None: no such bound
-    our_entries: int | None  # of successor lists; None: not a method of this library
+    our_entries: int  # of successor lists
 
 
 def qrmax_bound(
@@ -202,6 +202,8 @@ def comparison(sizes: Sizes, *, horizon: int, successors: int) -> tuple[Method, 
     `horizon` is the length of episodes, which is not the H of the bounds; `successors` is the most
     that any action has. What the library stores is |S||A|k + |S||Q| for QR-Max and |S||Q||A|k for
     R-Max; both keep a value for each (s, q, a) besides, as QRM does, which the paper leaves out.
+    For UCBVI, PSRL and OPSRL it is |S||Q||A|k + H|S||Q|; the models they plan with have that first
+    size, too, OPSRL's once for each of its draws.
     """
     check_count("horizon", horizon)
     check_count("successors", successors)
@@ -217,10 +219,13 @@ def comparison(sizes: Sizes, *, horizon: int, successors: int) -> tuple[Method, 
             name="UCBVI",
             paper_entries=horizon * dense,
             paper_samples=sizes.pairs * horizon**3,
-            our_entries=None,
+            our_entries=sizes.triples * successors + horizon * sizes.arrivals,
         ),
         Method(
-            name="PSRL, OPSRL", paper_entries=horizon * dense, paper_samples=None, our_entries=None
+            name="PSRL, OPSRL",
+            paper_entries=horizon * dense,
+            paper_samples=None,
+            our_entries=sizes.triples * successors + horizon * sizes.arrivals,
         ),
         Method(
             name="R-Max",

@@ -131,6 +131,11 @@ class Agent(ABC):
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a snapshot."""
 
+    @property
+    def nbytes(self) -> int:
+        """The memory of all that it has learned and planned."""
+        return sum(array.nbytes for array in self.snapshot().values())
+
     def known(self) -> Known | None:
         """How much of its model is known; None where there is no model."""
         return None

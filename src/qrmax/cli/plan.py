@@ -5,6 +5,7 @@ Of a study it is what is left to run, and how long that takes: see `plan_study.p
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
@@ -22,7 +23,7 @@ from qrmax.cli.plan_study import (
     study_options,
 )
 from qrmax.cli.problems import agent_option, make_problem, problem_options
-from qrmax.errors import warn
+from qrmax.errors import QRMaxWarning, warn
 from qrmax.theory import (
     CONCENTRATIONS,
     Bound,
@@ -36,7 +37,17 @@ from qrmax.theory import (
 
 # The paper has no bounds for the RM variants, but those of the plain ones hold: knowing the machine
 # adds true samples, and counts a real one at most once for each pair.
-PRACTICE = ("t_env", "t_task", "alpha", "epsilon", "q0")
+PRACTICE = (
+    "t_env",
+    "t_task",
+    "alpha",
+    "epsilon",
+    "q0",
+    "horizon",
+    "bonus_scale",
+    "prior",
+    "samples",
+)
 BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": "QR-Max"}
 
 
@@ -99,13 +110,17 @@ def plan(
             f"the theory assumes rewards from 0 to {goal.r_max:g}; a step of {problem.name!r} can "
             f"pay from {least:g} to {most:g}, so nothing here is guaranteed"
         )
+    practice = _practice(agent)
+    if horizon is not None and "horizon" in practice:
+        practice["horizon"] = horizon
     if horizon is None:
         horizon = problem.max_episode_steps or goal.horizon
     outlook = _look_ahead(problem, goal, horizon)
+    memory = _table_bytes(agent, problem, practice)
     if as_json:
-        _print_as_json(agent, outlook)
+        _print_as_json(agent, outlook, practice, memory)
     else:
-        _print_for_people(agent, outlook)
+        _print_for_people(agent, outlook, practice, memory)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,14 +159,24 @@ def _look_ahead(problem: Any, goal: Goal, episode: int) -> _Outlook:
     )
 
 
-def _print_as_json(agent: str, outlook: _Outlook) -> None:
+def _table_bytes(agent: str, problem: Any, settings: dict[str, Any]) -> int:
+    """The memory of an agent's tables before it has learned anything: they hardly grow."""
+    from qrmax.training.run import make_session  # takes a second to import
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QRMaxWarning)  # they come when the agent is trained
+        return make_session(agent, problem, **settings).agent.nbytes
+
+
+def _print_as_json(agent: str, outlook: _Outlook, practice: dict[str, Any], memory: int) -> None:
     goal = outlook.goal
     print_json(
         {
             "problem": outlook.problem,
             "agent": agent,
             "guarantee": BOUND_OF.get(agent),
-            "practice": _practice(agent),
+            "practice": practice,
+            "table_bytes": memory,
             "sizes": {**asdict(outlook.sizes), "successors": outlook.successors},
             "goal": asdict(goal),
             "horizon": goal.horizon,
@@ -166,9 +191,9 @@ def _print_as_json(agent: str, outlook: _Outlook) -> None:
     )
 
 
-def _print_for_people(agent: str, outlook: _Outlook) -> None:
+def _print_for_people(agent: str, outlook: _Outlook, practice: dict[str, Any], memory: int) -> None:
     goal, sizes = outlook.goal, outlook.sizes
-    settings = ", ".join(f"{name} {value:g}" for name, value in _practice(agent).items())
+    settings = ", ".join(f"{name} {value:g}" for name, value in practice.items())
     print_facts(
         {
             "problem": outlook.problem,
@@ -178,6 +203,7 @@ def _print_for_people(agent: str, outlook: _Outlook) -> None:
             f"(gamma {goal.gamma:g}, rewards from 0 to {goal.r_max:g})",
             "horizon": f"{goal.horizon} steps; escape probability {goal.escape_probability:.3g}",
             "agent": f"{agent}, in practice with {settings}",
+            "memory": f"{memory / 1e6:,.1f} MB of tables",
             "guarantee": f"that of {BOUND_OF[agent]}, with the thresholds of the theory"
             if agent in BOUND_OF
             else "none",
@@ -194,7 +220,7 @@ def _print_for_people(agent: str, outlook: _Outlook) -> None:
     )
 
 
-def _practice(agent: str) -> dict[str, float]:
+def _practice(agent: str) -> dict[str, Any]:
     """How an agent is used where nothing else is said."""
     settings = default_settings(agent)
     return {name: settings[name] for name in PRACTICE if name in settings}

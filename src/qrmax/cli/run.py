@@ -132,6 +132,8 @@ def run(
         sys.exit(INTERRUPTED)
     _print(outcome, session.training.stop.name, as_json, save)
     if show and outcome.problem is not None:
+        if outcome.recommendation.ndim == 3:
+            click.echo("\nthe policy of stage 0")
         show_moves(outcome.problem, outcome.policy)
 
 
@@ -217,6 +219,7 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
     evaluation = outcome.evaluation
     assert evaluation is not None  # the command line knows tabular problems only
     assert outcome.problem is not None
+    stage_0 = outcome.stationary_evaluation
     if as_json:
         print_json(
             {
@@ -233,6 +236,7 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
                 "nominal_length": evaluation.nominal_length,
                 "seconds": outcome.seconds,
                 "settings": config,
+                "stage_0": None if stage_0 is None else asdict(stage_0),
             }
         )
         return
@@ -253,6 +257,10 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
         "known": f"{known.pairs:,} of {known.of:,} counted" if known else "keeps no model",
         "seconds": f"{outcome.seconds:.3f}  of learning ({_rate(outcome)} steps/s)",
     }
+    if stage_0 is not None:
+        horizon, gamma = config["horizon"], config["gamma"]
+        facts["judged"] = f"with its policy of {horizon} stages, gamma {gamma:g}"
+        facts["stage 0 alone"] = f"{percent(stage_0.success)} success, as a policy of its own"
     if save is not None:
         facts["saved"] = str(save)
     print_facts(facts)

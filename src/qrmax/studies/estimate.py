@@ -127,7 +127,7 @@ def _table_bytes(cell: Cell) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QRMaxWarning)
         session = make_session(cell.agent, cell.problem.make(), **cell.settings)
-    return sum(array.nbytes for array in session.agent.snapshot().values())
+    return session.agent.nbytes
 
 
 def _peak_bytes() -> int:

@@ -12,7 +12,7 @@ from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, shown, warn
 from qrmax.model.problem import Problem
 from qrmax.planning.arrays import IntArray
-from qrmax.planning.policy_evaluation import Evaluation
+from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.seeding import stream
 from qrmax.training.environment import EnvPlayer
 from qrmax.training.evaluation import Point, Referee
@@ -209,6 +209,16 @@ class Run:
         """
         referee = self._session.referee
         return None if referee is None else referee.evaluate(self.recommendation)
+
+    @property
+    def stationary_evaluation(self) -> Evaluation | None:
+        """What `policy` brings, which is that of stage 0, where the one recommended has stages."""
+        referee = self._session.referee
+        if referee is None or self.recommendation.ndim == 2:
+            return None
+        limits = [referee.horizon, referee.problem.max_episode_steps]
+        limit = min(limit for limit in limits if limit is not None)
+        return evaluate(referee.problem, self.policy, referee.gamma, limit)
 
     @property
     def gap(self) -> float | None:
