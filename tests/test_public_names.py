@@ -2,8 +2,8 @@ import qrmax
 
 NAMES = """
 Edge Evaluation GridMap Guard OfficeEnv Problem ProblemEnv QRMaxError QRMaxWarning RewardMachine
-Run Solution Study TabularMDP TaskWrapper __version__ evaluate load load_map load_study load_task
-make results save_task solve sweep train
+Run Solution StagedSolution Study TabularMDP TaskWrapper __version__ evaluate load load_map
+load_study load_task make results save_task solve solve_horizon sweep train
 """
 
 

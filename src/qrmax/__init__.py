@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from qrmax.model.problem import Problem as Problem
     from qrmax.planning.policy_evaluation import Evaluation as Evaluation
     from qrmax.planning.policy_evaluation import evaluate as evaluate
+    from qrmax.planning.staged_solution import StagedSolution as StagedSolution
+    from qrmax.planning.staged_solution import solve_horizon as solve_horizon
     from qrmax.planning.value_iteration import Solution as Solution
     from qrmax.planning.value_iteration import solve as solve
     from qrmax.studies.expand import load_study as load_study
@@ -60,6 +62,7 @@ _HOME = {
     "RewardMachine": "automata.reward_machine",
     "Run": "training.run",
     "Solution": "planning.value_iteration",
+    "StagedSolution": "planning.staged_solution",
     "Study": "studies.study",
     "TabularMDP": "model.mdp",
     "TaskWrapper": "worlds.gymnasium",
@@ -72,6 +75,7 @@ _HOME = {
     "results": "studies.results",
     "save_task": "automata.files",
     "solve": "planning.value_iteration",
+    "solve_horizon": "planning.staged_solution",
     "sweep": "studies.sweep",
     "train": "training.run",
 }

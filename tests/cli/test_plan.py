@@ -53,7 +53,9 @@ def test_practice_stands_beside_theory() -> None:
     assert "225 states, 4 actions, 9 task states, up to 3 successors" in text
     assert "0.1-optimal with probability 95.00 %  (gamma 0.9, rewards from 0 to 1)" in text
     assert re.search(
-        r"agent +rmax, in practice with t_env 39\nguarantee +that of R-Max, with", text
+        r"agent +rmax, in practice with t_env 39\n"
+        r"memory +0.8 MB of tables\nguarantee +that of R-Max, with",
+        text,
     )
     assert numbers(text, "QR-Max: to know (s, a)") == ["39", "1.34e+7", "5.33e+7"]
     assert numbers(text, "QR-Max: to know (q, s')") == ["1", "1", "1"]
@@ -61,7 +63,18 @@ def test_practice_stands_beside_theory() -> None:
     assert numbers(text, "R-Max: to know (s, q, a)")[0] == "39"
     assert numbers(text, "R-Max: to know everything")[0] == str(225 * 9 * 4 * 39)
     assert numbers(text, "QR-Max  ") == ["204525", str(225 * 4 * 3 + 225 * 9)]
-    assert numbers(text, "UCBVI") == ["2.02e+8", "-"]
+    assert numbers(text, "UCBVI") == ["2.02e+8", str(225 * 9 * 4 * 3 + 1000 * 225 * 9)]
+
+
+@pytest.mark.parametrize("agent", ["ucbvi-sb", "psrl", "opsrl"])
+def test_the_memory_of_an_agent_grows_with_its_horizon(agent: str) -> None:
+    def table_bytes(horizon: int) -> int:
+        options = ("--agent", agent, "--horizon", str(horizon), "--json")
+        return int(json.loads(answer(*MAP3, *options))["table_bytes"])
+
+    longer = table_bytes(350) - table_bytes(150)
+    assert longer == 200 * (225 * 9 + 1) * 8  # a value for each pair, and one for what is unseen
+    assert table_bytes(150) < 10e6  # far below the 1 GB that it may have
 
 
 @pytest.mark.parametrize(

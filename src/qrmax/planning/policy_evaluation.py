@@ -107,6 +107,23 @@ def nominal_length(problem: Problem, policy: IntArray) -> int | None:
     return _nominal_length(problem, model_of(problem), actions, limit)
 
 
+def nominal_reward(problem: Problem, policy: IntArray) -> float:
+    """What an episode pays in which the most likely outcome always happens, undiscounted."""
+    model, actions = model_of(problem), _by_task_state(policy)
+    limit = _limit(len(actions) if policy.ndim == 3 else None, problem.max_episode_steps)
+    env, task, q, s = model.likeliest
+    total = 0.0
+    for step in range(model.start.size if limit is None else limit):
+        if model.done[q, s]:
+            break
+        a = actions[min(step, len(actions) - 1), q, s]
+        total += float(model.env.reward[s, a])
+        s = int(env[s, a])
+        total += float(model.task.reward[q, model.task.label[s]])
+        q = int(task[q, model.task.label[s]])
+    return total
+
+
 def warm_up() -> None:
     """Compile the kernels, or load them from the disk cache, so that what follows is quick."""
     mdp = TabularMDP([[[1]], [[1]]], [[[1.0]], [[1.0]]])

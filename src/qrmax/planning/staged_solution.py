@@ -26,8 +26,8 @@ class StagedSolution:
     """The optimum of a problem in episodes of so many steps.
 
     >>> import qrmax
-    >>> solve_horizon(qrmax.make("office/map0/exp0"), 50)
-    StagedSolution('office/map0/exp0': start value 0.104829, horizon 50, gamma 1)
+    >>> qrmax.solve_horizon(qrmax.make("office/map0/exp0"), 50)
+    StagedSolution('office/map0/exp0': start value 0.0394681, horizon 50, gamma 1)
     """
 
     problem: Problem

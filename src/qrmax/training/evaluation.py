@@ -18,7 +18,12 @@ from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.comparison import Comparison
-from qrmax.planning.policy_evaluation import Evaluation, evaluate, nominal_length
+from qrmax.planning.policy_evaluation import (
+    Evaluation,
+    evaluate,
+    nominal_length,
+    nominal_reward,
+)
 from qrmax.planning.staged_solution import StagedSolution, solve_horizon
 from qrmax.planning.value_iteration import Solution, solve
 from qrmax.seeding import Stream
@@ -73,6 +78,11 @@ class Referee:
         return self.nominal_length(self.solution.policy)
 
     @cached_property
+    def most(self) -> float:
+        """What the nominal run of the optimal policy pays, undiscounted."""
+        return nominal_reward(self.problem, self.solution.policy)
+
+    @cached_property
     def _comparison(self) -> Comparison | None:
         return Comparison(self.solution) if isinstance(self.solution, Solution) else None
 
@@ -96,6 +106,18 @@ class Referee:
                 worth = self._comparison.exceeds(policy, self.best - within * abs(self.best))
             self._near[within] = self.gap(policy) <= within if worth is None else worth
         return self._near[within]
+
+    def is_nominal(self, policy: IntArray) -> bool:
+        """Whether its run succeeds, where the most likely outcome always happens, as the best does.
+
+        It is to be as short; where nothing is discounted, it is to pay as much.
+        """
+        length = self.nominal_length(policy)
+        if length is None:
+            return False
+        if self.gamma < 1.0:
+            return length == self.shortest
+        return nominal_reward(self.problem, policy) >= self.most - 1e-9 * abs(self.most)
 
     def nominal_length(self, policy: IntArray) -> int | None:
         """The length of its run where the most likely outcome always happens."""

@@ -4,7 +4,7 @@ A rule is checked every so often; once it holds at `in_a_row` checks in a row, t
 the run reports the step of the first of them. The rules:
 
     exact     the policy's exact value is within 5 % of the optimum
-    nominal   its run without slips has the length of the optimal policy's (gamma 1: it succeeds)
+    nominal   its run without slips has the length of the optimal policy's (gamma 1: its pay)
     welch     the paper's: sampled returns of both policies cannot be told apart (Welch's t-test)
     budget    never: the run takes all its steps
 
@@ -64,15 +64,14 @@ class Exact(StoppingRule):
 class Nominal(StoppingRule):
     """The policy's run without slips succeeds, and is as short as the optimal policy's.
 
-    Where nothing is discounted a longer run is as good as a short one, and success is enough.
+    Where nothing is discounted a longer run is as good as a short one, and it is to pay as much.
     """
 
     name = "nominal"
 
     def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:  # noqa: ARG002
-        """Whether the run has the right length."""
-        length = referee.nominal_length(policy)
-        return length is not None and (length == referee.shortest or referee.gamma == 1.0)
+        """Whether the run is as good."""
+        return referee.is_nominal(policy)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
