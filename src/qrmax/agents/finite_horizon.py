@@ -60,7 +60,9 @@ class FiniteHorizonConfig(AgentConfig):
         check_range("r_min", self.r_min, above=-1e200, below=1e200)
         check_range("r_max", self.r_max, above=-1e200, below=1e200)
         if self.r_max < self.r_min:
-            raise ParameterError(f"r_max is {self.r_max:g}, below r_min, which is {self.r_min:g}")
+            raise ParameterError(
+                f"r_max is {self.r_max:g}; allowed: from r_min on, which is {self.r_min:g}"
+            )
 
     @property
     def r_span(self) -> float:
@@ -268,11 +270,15 @@ class FiniteHorizon(Agent):
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over counts and plan."""
         self.seen.restore(Seen(*(arrays[f"seen.{name}"].copy() for name in Seen._fields)))
+        self.check_paid(self.seen.arrays)
         kept = Belief(*(arrays[f"belief.{name}"].copy() for name in Belief._fields))
         belief = self._growing_last(kept)
         self.check_belief(belief)
         self.belief = belief
         next_state, stage = arrays["task.next_state"], int(arrays["episode.stage"])
+        met_something_new = bool(arrays["episode.new"])
+        if belief.succ.shape != self.seen.arrays.outcome.shape and not met_something_new:
+            raise ModelError("there is no room for all successors in what is believed of them")
         if not ((next_state >= 0) & (next_state < len(self.done))).all():
             raise ModelError(f"a machine state is not one of 0 to {len(self.done) - 1}")
         if not 0 <= stage <= self.config.horizon:
@@ -286,7 +292,7 @@ class FiniteHorizon(Agent):
         self.since[:] = arrays["episode.since"]
         self.settled[:] = arrays["episode.settled"]
         self.stage = stage
-        self._met_something_new = bool(arrays["episode.new"])
+        self._met_something_new = met_something_new
 
     @staticmethod
     def _growing_last(belief: Belief) -> Belief:
@@ -297,6 +303,11 @@ class FiniteHorizon(Agent):
         """Room for a belief about as many successors as there is room for counts of them."""
         n_x, room = self.seen.arrays.outcome.shape
         return make_belief(n_x, self.sizes.actions * models, room)
+
+    def check_paid(self, seen: Seen) -> None:
+        """Draws from a Beta distribution that is none would never end: such counts are refused."""
+        if self.flips and not ((seen.rho >= 0.0) & (seen.rho <= seen.n)).all():
+            raise ModelError("a pair has paid more often than it was tried")
 
     def check_belief(self, belief: Belief) -> None:
         """Compiled code does not look: successors that are none are refused."""
