@@ -141,7 +141,7 @@ def test_a_referee_of_another_horizon_is_refused() -> None:
             make_session(
                 "ucbvi-b", problem, horizon=20, gamma=0.9, referee=Referee(problem, 0.9, horizon)
             )
-    with pytest.raises(ParameterError, match="horizon 20; .*and horizon None"):
+    with pytest.raises(ParameterError, match=r"horizon 20; .*and horizon None"):
         make_session("qrmax", problem, referee=Referee(problem, 0.9, 20))
 
 
