@@ -48,3 +48,38 @@ def fetch_and_leave(*more: Edge) -> RewardMachine:
         initial="go",
         success=["out"],
     )
+
+
+def no_task() -> RewardMachine:
+    """A machine that never moves, pays or ends: all there is to win is what the world pays."""
+    return RewardMachine([], initial="go", states=["go"])
+
+
+def payday() -> Problem:
+    """Work (0) pays 1, leaving (1) pays 2 and ends it."""
+    mdp = TabularMDP(
+        [[[0], [1]], [[1], [1]]],
+        np.ones((2, 2, 1)),
+        [[[1.0], [2.0]], [[0.0], [0.0]]],
+        terminal=[False, True],
+    )
+    return Problem(mdp, no_task(), [()], [0, 0], name="payday")
+
+
+def riverswim(limit: int | None = None) -> Problem:
+    """Six places along a river (Strehl and Littman): down is certain, up is against the current.
+
+    The lower end pays 0.005 for staying there, the upper end 1; to get there takes many tries.
+    """
+    places, last = 6, 5
+    dense, reward = np.zeros((places, 2, places)), np.zeros((places, 2, places))
+    for place in range(places):
+        dense[place, LEFT, max(place - 1, 0)] = 1.0
+        up, down = min(place + 1, last), max(place - 1, 0)
+        for target, chance in ((up, 0.35), (place, 0.6), (down, 0.05)):
+            dense[place, RIGHT, target] += chance
+    reward[0, LEFT, 0] = 0.005
+    reward[last, RIGHT, last] = 1.0
+    mdp = TabularMDP.from_dense(dense, reward)
+    label = [0] * places
+    return Problem(mdp, no_task(), [()], label, max_episode_steps=limit, name="riverswim")

@@ -12,6 +12,7 @@ from learners import VARIANTS, Trial, Variant, trial
 from qrmax import Edge, Problem, RewardMachine
 from qrmax.agents.base import Sizes
 from qrmax.agents.experience import Counterfactual, Observed
+from qrmax.agents.finite_horizon import FiniteHorizon
 from qrmax.agents.registry import (
     agent_class,
     agent_names,
@@ -80,9 +81,22 @@ def test_an_episode_that_is_cut_off_promises_more_and_one_that_ends_does_not(
     over = trial(variant, errand(limit=1, machine=ends_at_key), **told)
     for each in (cut, over):
         loop(each, 200)
+    if isinstance(cut.agent, FiniteHorizon) and isinstance(over.agent, FiniteHorizon):
+        _check_what_the_plans_promise(cut.agent, over.agent)
+        return
     assert cut.agent.q[1, 0, LEFT] == pytest.approx(0.9 * 2.0)
     assert over.agent.q[1, 0, LEFT] == pytest.approx(0.0)
     assert cut.agent.q[1, 0, RIGHT] == over.agent.q[1, 0, RIGHT] == pytest.approx(0.9 * 2.0)
+
+
+def _check_what_the_plans_promise(cut: FiniteHorizon, over: FiniteHorizon) -> None:
+    """The table of these agents is of what was seen to pay: hope is in the plan of an episode."""
+    at_key, without_key = cut.place(0, 1), cut.place(2, 0)
+    assert over.plan.stages.ahead[0, *at_key] == 0.0
+    for agent, place in ((cut, at_key), (cut, without_key), (over, without_key)):
+        promised = agent.plan.stages.ahead[0, *place]
+        most = 0.9 * agent.plan.stages.v_max[1]
+        assert promised == most if agent.hopeful else 0.0 < promised < most
 
 
 # --- chance
@@ -160,7 +174,7 @@ def test_the_policy_is_the_first_of_the_equally_good(variant: Variant) -> None:
 @every_agent
 def test_what_is_known_grows_and_has_a_bound(variant: Variant) -> None:
     tried = trial(variant, errand(slip=0.2, limit=15), t_env=3, t_task=2)
-    if not variant.plans:
+    if not (variant.plans or variant.has_horizon):
         assert tried.agent.known() is None
         return
     before = tried.agent.known()
@@ -188,7 +202,7 @@ def test_only_agents_that_know_the_machine_are_given_it(name: str) -> None:
 @every_stranger
 def test_an_agent_that_does_not_know_the_machine_works_without_one(variant: Variant) -> None:
     problem = errand()
-    config = make_config(variant.name, variant.settings(t_env=2))
+    config = make_config(variant.name, variant.settings(t_env=2, gamma=0.9, horizon=20))
     agent = make_agent(variant.name, Sizes(4, 3, 2), config, stream(7, "agent"), None)
     blind = Trial(agent, Simulator(problem, stream(7, "world"))).play(100)
     assert blind.state() == trial(variant, problem, t_env=2).play(100).state()
@@ -211,7 +225,7 @@ def test_edges_that_were_never_taken_make_no_difference(variant: Variant, loop: 
 def test_what_an_edge_pays_is_learned_by_taking_it(variant: Variant, seed: int) -> None:
     """Until an episode ends, agents that do not know the machine cannot tell what the exit pays."""
     cheap, dear = (
-        trial(variant, errand(machine=_paying(pay), start=2), t_env=1, seed=seed)
+        trial(variant, errand(machine=_paying(pay), start=2), t_env=1, r_max=7.0, seed=seed)
         for pay in (1.0, 7.0)
     )
     same = True
@@ -244,6 +258,11 @@ REFUSED: dict[str, list[Any]] = {
     "v_max": [-1.0, float("inf"), float("nan"), "big"],
     "tolerance": [0.0, -1e-5, 1.0, float("nan"), None],
     "published": [1, "yes", None],
+    "horizon": NO_COUNT,
+    "r_min": [float("inf"), float("-inf"), float("nan"), "0", None],
+    "bonus_scale": [-0.1, float("inf"), float("nan"), "1", None],
+    "prior": [0.0, -1.0, float("inf"), float("nan"), None],
+    "samples": NO_COUNT,
 }
 ALLOWED: dict[str, list[Any]] = {
     "gamma": [0.001, 0.999, np.float64(0.5)],
@@ -256,16 +275,24 @@ ALLOWED: dict[str, list[Any]] = {
     "v_max": [None, 0.0, 5],
     "tolerance": [1e-15, 0.5],
     "published": [True, False],
+    "horizon": [1, 10**9, np.int64(5)],
+    "r_min": [0.0, -1000, 1.0],
+    "bonus_scale": [0.0, 0.1, 7],
+    "prior": [1e-6, 1, 1000.0],
+    "samples": [1, 1000],
 }
 
 
 @every_name
 def test_each_setting_out_of_range_is_refused_by_its_name(name: str) -> None:
     for setting in default_settings(name):
-        for value in REFUSED[setting]:
+        refused, allowed = REFUSED[setting], ALLOWED[setting]
+        if setting == "gamma" and "horizon" in default_settings(name):  # episodes end anyway
+            refused, allowed = [*(x for x in refused if x != 1.0 or x is True), 1.1], [*allowed, 1]
+        for value in refused:
             with pytest.raises(ParameterError, match=f"^{setting} is .*; allowed: "):
                 make_config(name, {setting: value})
-        for value in ALLOWED[setting]:
+        for value in allowed:
             assert getattr(make_config(name, {setting: value}), setting) == value
 
 

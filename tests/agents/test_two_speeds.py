@@ -36,6 +36,11 @@ agent_settings = st.fixed_dictionaries(
         "alpha": st.sampled_from([0.1, 1.0]),
         "epsilon": st.sampled_from([0.0, 0.1, 1.0]),
         "q0": st.sampled_from([0.0, 2.0, -1.0]),
+        "horizon": st.sampled_from([1, 2, 5, 20]),
+        "r_min": st.sampled_from([0.0, -100.0]),
+        "bonus_scale": st.sampled_from([0.0, 0.3, 1.0]),
+        "prior": st.sampled_from([1e-6, 1.0, 10.0]),
+        "samples": st.sampled_from([1, 3, 8]),
     }
 )
 

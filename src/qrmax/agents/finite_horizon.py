@@ -27,22 +27,13 @@ from numpy.typing import NDArray
 from qrmax.agents import beliefs, kernels
 from qrmax.agents.base import Agent, AgentConfig, Ahead, Known, Sizes, as_lesson
 from qrmax.agents.choice import among_best
+from qrmax.agents.episode_plan import EpisodePlan
 from qrmax.agents.experience import Experience
 from qrmax.errors import ModelError, ParameterError, check_count, check_range
 from qrmax.model.simulator import Simulator, Step
 from qrmax.model.successors import Seen, Successors
-from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, Stages, TaskModel
-from qrmax.planning.finite_horizon import (
-    NEVER,
-    NO_CHOICE,
-    NO_LIMIT,
-    backward_induction,
-    list_feeders,
-    make_belief,
-    make_stages,
-    stage_values,
-    stages_reached,
-)
+from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, TaskModel
+from qrmax.planning.finite_horizon import NO_LIMIT, make_stages, stage_values
 from qrmax.seeding import Stream
 
 
@@ -61,7 +52,9 @@ class FiniteHorizonConfig(AgentConfig):
         check_range("r_min", self.r_min, above=-1e200, below=1e200)
         check_range("r_max", self.r_max, above=-1e200, below=1e200)
         if self.r_max < self.r_min:
-            raise ParameterError(f"r_max is {self.r_max:g}, below r_min, which is {self.r_min:g}")
+            raise ParameterError(
+                f"r_max is {self.r_max:g}; allowed: from r_min on, which is {self.r_min:g}"
+            )
 
     @property
     def r_span(self) -> float:
@@ -94,46 +87,47 @@ class FiniteHorizon(Agent):
         self.task = _no_machine(n_x) if self.joint else _unread_machine(n_x, n_y)
         self.done: BoolArray = np.zeros((n_y, n_x), dtype=bool)  # seen to end the episode
         self.starts: BoolArray = np.zeros((n_y, n_x), dtype=bool)
-        self.since: IntArray = np.zeros((n_y, n_x), dtype=np.int32)
-        self.belief = self.make_belief(self.models)
-        self.settled: IntArray = np.full((n_x, actions), -1, dtype=np.int32)  # see `estimate`
-        self.stale: BoolArray = np.ones(n_x, dtype=bool)  # what the plan before does not hold for
-        self.feeders = list_feeders(self.seen.arrays)
-        self.stages = make_stages(
-            config.horizon, config.gamma, config.r_span, (n_y, n_x), hopeful=self.hopeful
+        self.plan = EpisodePlan(
+            self.seen.arrays,
+            make_stages(
+                config.horizon, config.gamma, config.r_span, (n_y, n_x), hopeful=self.hopeful
+            ),
+            models=self.models,
+            everywhere=not self.hopeful,  # else, what cannot be reached plays no part
         )
+        self._best: EpisodePlan | None = None  # the one that it recommends, once it is asked for
         self.stage = 0  # the steps that the episode has had
-        self._met_something_new = True
         self._values = np.empty(actions)
 
     # --- an episode
 
     def begin(self, s: int, q: int) -> None:
         """An episode starts in (s, q): plan it."""
-        y, x = self.place(s, q)
-        self._met_something_new |= not self.starts[y, x]
-        self.starts[y, x] = True
-        if self._met_something_new:
-            self._look_around()
+        place = self.place(s, q)
+        if not self.starts[place]:
+            self.starts[place] = True
+            self._meet_something_new()
+        self.plan.look_around(self.seen.arrays, self.task, self.done, self.starts)
         self.believe()
-        backward_induction(self.belief, self.task, self.since, self.stale, self.stages, NO_CHOICE)
-        self.stale[:] = False
+        self.plan.renew(self.task)
         self.stage = 0
 
     @abstractmethod
     def believe(self) -> None:
-        """Form a belief from what was seen, and mark as stale what is to be planned for anew."""
+        """Form a belief from what was seen."""
 
     def act(self, s: int, q: int) -> int:
         """One of the best actions of this stage, each with the same chance."""
-        stage_values(self.belief, self.stages, self.stage, *self.place(s, q), self._values)
+        plan = self.plan
+        stage_values(plan.belief, plan.stages, self.stage, *self.place(s, q), self._values)
         return among_best(self._values, 0.0, self.rng)
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition."""
         (_, x), (y_next, x_next) = self.place(s, q), self.place(step.s, step.q)
         reward = self.counted(step.r_env + step.r_task if self.joint else step.r_env)
-        self._met_something_new |= self.seen.record(x, a, x_next, reward)
+        if self.seen.record(x, a, x_next, reward):
+            self._meet_something_new()
         for p, p_next, r_task, terminated in self.experience(q, step):
             if not self.joint:
                 y_next = p_next
@@ -141,8 +135,12 @@ class FiniteHorizon(Agent):
                 self.task.reward[p, x_next] = r_task
             if terminated and not self.done[y_next, x_next]:  # never on truncation
                 self.done[y_next, x_next] = True
-                self._met_something_new = True
+                self._meet_something_new()
         self.stage += 1
+
+    def _meet_something_new(self) -> None:
+        for plan in filter(None, (self.plan, self._best)):
+            plan.outdated = True
 
     @property
     def over(self) -> bool:
@@ -180,8 +178,8 @@ class FiniteHorizon(Agent):
             taken = kernels.follow_plan(
                 simulator.world,
                 simulator.state,
-                self.belief,
-                self.stages,
+                self.plan.belief,
+                self.plan.stages,
                 counting,
                 self.done,
                 *self.numbers(simulator),
@@ -201,67 +199,60 @@ class FiniteHorizon(Agent):
 
     def recommendation(self) -> IntArray:
         """The best policy by what was seen, `[h, s, q]`."""
-        _, _, choice = self._estimated(self.config.horizon)
-        return self._by_state(choice)
+        plan, (states, task_states, _) = self._plan_the_best(), self.sizes
+        if self.joint:
+            return plan.choice.reshape(-1, states, task_states).copy()
+        return plan.choice.transpose(0, 2, 1).copy()
 
     def policy(self) -> IntArray:
         """The recommended policy at stage 0, `[s, q]`: the first of equally good actions."""
-        return np.ascontiguousarray(self.recommendation()[0])
+        return np.array(self.recommendation()[0])
 
     @property
     def q(self) -> FloatArray:
         """The value of every action at stage 0 by what was seen, `[s, q, a]`."""
-        belief, stages, _ = self._estimated(self.config.horizon)
-        table = np.zeros(self.sizes)
+        plan, table = self._plan_the_best(), np.zeros(self.sizes)
         for s in range(self.sizes.states):
             for q in range(self.sizes.task_states):
                 place = self.place(s, q)
                 if not self.done[place]:
-                    stage_values(belief, stages, 0, *place, table[s, q])
+                    stage_values(plan.belief, plan.stages, 0, *place, table[s, q])
         return table
+
+    def _plan_the_best(self) -> EpisodePlan:
+        """A plan by what was seen alone, without hope or chance."""
+        seen, config = self.seen.arrays, self.config
+        if self._best is None:
+            stages = make_stages(
+                config.horizon, config.gamma, NO_LIMIT, self.done.shape, hopeful=True
+            )
+            self._best = EpisodePlan(seen, stages, everywhere=True, chooses=True)
+        lowest, span = (config.r_min, config.r_span) if self.flips else (0.0, 1.0)
+        no_bonus = beliefs.Bonus(*np.zeros((3, int(seen.n.max()) + 1)))
+        self._best.look_around(seen, self.task, self.done, self.starts)
+        self._best.estimate(seen, beliefs.Worth(lowest, span, 0.0), no_bonus)
+        self._best.renew(self.task)
+        return self._best
 
     def known(self) -> Known:
         """How many pairs have been tried, of all there are."""
         n = self.seen.arrays.n
         return Known(pairs=int((n > 0).sum()), of=n.size)
 
-    def _estimated(self, horizon: int) -> tuple[Belief, Stages, IntArray]:
-        """A plan with what was seen alone."""
-        belief = self.make_belief(1)
-        beliefs.list_successors(self.seen.arrays, belief)
-        lowest, span = (self.config.r_min, self.config.r_span) if self.flips else (0.0, 1.0)
-        seen, worth = self.seen.arrays, beliefs.Worth(lowest, span, 0.0)
-        nothing = np.zeros(int(seen.n.max()) + 1)
-        bonus = beliefs.Bonus(nothing, nothing, nothing)
-        every = np.ones(len(seen.n), dtype=bool)
-        beliefs.estimate(seen, worth, bonus, np.full_like(seen.n, -1), belief, every)
-        stages = make_stages(horizon, self.config.gamma, NO_LIMIT, self.done.shape, hopeful=True)
-        choice = np.zeros(stages.ahead.shape, dtype=np.int32)
-        backward_induction(belief, self.task, self._unless_done(), every, stages, choice)
-        return belief, stages, choice
-
-    def _by_state(self, table: IntArray) -> IntArray:
-        """A table `[h, y, x]` as `[h, s, q]`."""
-        if self.joint:
-            return table.reshape(-1, *self.sizes[:2])
-        return np.ascontiguousarray(table.transpose(0, 2, 1))
-
     # --- keeping it
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """The counts, and the plan of the episode under way."""
+        stages = self.plan.stages
         parts = {
             "seen": self.seen.arrays._asdict(),
-            "belief": self._growing_last(self.belief)._asdict(),
+            "belief": _growing_last(self.plan.belief)._asdict(),
             "task": {"next_state": self.task.next_state, "reward": self.task.reward},
-            "stages": {"ahead": self.stages.ahead, "beyond": self.stages.beyond},
+            "stages": {"ahead": stages.ahead, "beyond": stages.beyond},
             "episode": {
                 "stage": np.array([self.stage]),
                 "done": self.done,
                 "starts": self.starts,
-                "since": self.since,
-                "settled": self.settled,
-                "new": np.array([self._met_something_new]),
             },
         }
         return {
@@ -271,12 +262,12 @@ class FiniteHorizon(Agent):
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over counts and plan."""
+        """Take over counts and plan; the next plan is made from scratch, to the same result."""
         self.seen.restore(Seen(*(arrays[f"seen.{name}"].copy() for name in Seen._fields)))
+        self._check_paid(self.seen.arrays)
         kept = Belief(*(arrays[f"belief.{name}"].copy() for name in Belief._fields))
-        belief = self._growing_last(kept)
-        self.check_belief(belief)
-        self.belief = belief
+        belief = _growing_last(kept)
+        self._check_belief(belief)
         next_state, stage = arrays["task.next_state"], int(arrays["episode.stage"][0])
         if not ((next_state >= 0) & (next_state < len(self.done))).all():
             raise ModelError(f"a machine state is not one of 0 to {len(self.done) - 1}")
@@ -284,32 +275,26 @@ class FiniteHorizon(Agent):
             raise ModelError(f"the episode is at stage {stage} of {self.config.horizon}")
         self.task.next_state[:] = next_state
         self.task.reward[:] = arrays["task.reward"]
-        self.stages.ahead[:] = arrays["stages.ahead"]
-        self.stages.beyond[:] = arrays["stages.beyond"]
         self.done[:] = arrays["episode.done"]
         self.starts[:] = arrays["episode.starts"]
-        self.since[:] = arrays["episode.since"]
-        self.settled[:] = arrays["episode.settled"]
         self.stage = stage
-        self.feeders = list_feeders(self.seen.arrays)
-        self.stale[:] = True  # to plan for more than is needed does no harm
-        self._met_something_new = bool(arrays["episode.new"][0])
+        self.plan.belief = belief
+        self.plan.stages.ahead[:] = arrays["stages.ahead"]
+        self.plan.stages.beyond[:] = arrays["stages.beyond"]
+        for plan in filter(None, (self.plan, self._best)):
+            plan.outdated = True
+            plan.settled[:] = -1
 
-    @staticmethod
-    def _growing_last(belief: Belief) -> Belief:
-        """With the axis that grows as successors are found at the end; or back as it was."""
-        return belief._replace(weight=np.ascontiguousarray(belief.weight.swapaxes(1, 2)))
+    def _check_paid(self, seen: Seen) -> None:
+        """Draws from a Beta distribution that is none would never end: such counts are refused."""
+        if self.flips and not ((seen.rho >= 0.0) & (seen.rho <= seen.n)).all():
+            raise ModelError("a pair has paid more often than it was tried")
 
-    def make_belief(self, models: int) -> Belief:
-        """Room for a belief about as many successors as there is room for counts of them."""
-        n_x, room = self.seen.arrays.outcome.shape
-        return make_belief(n_x, self.sizes.actions * models, room)
-
-    def check_belief(self, belief: Belief) -> None:
+    def _check_belief(self, belief: Belief) -> None:
         """Compiled code does not look: successors that are none are refused."""
         n_x, room = belief.succ.shape
         fits = all(
-            getattr(belief, name).shape == getattr(self.belief, name).shape
+            getattr(belief, name).shape == getattr(self.plan.belief, name).shape
             for name in Belief._fields
             if name not in ("succ", "weight")
         )
@@ -320,24 +305,10 @@ class FiniteHorizon(Agent):
         if not ((belief.listed >= 0) & (belief.listed <= room)).all():
             raise ModelError("more successors are listed than there are")
 
-    def _look_around(self) -> None:
-        """See which successors there are now, and how soon each pair can be reached."""
-        seen = self.seen.arrays
-        if self.belief.succ.shape != seen.outcome.shape:
-            self.belief = self.make_belief(self.models)
-            self.settled[:] = -1
-        beliefs.list_successors(seen, self.belief)
-        self.feeders = list_feeders(seen)
-        self.stale[:] = True
-        if self.hopeful:  # what cannot be reached plays no part
-            stages_reached(seen.outcome, self.task, self.done, self.starts, self.since)
-        else:
-            self.since = self._unless_done()
-        self._met_something_new = False
 
-    def _unless_done(self) -> IntArray:
-        """To plan for every pair at every stage, except where the episode is over."""
-        return np.where(self.done, NEVER, 0).astype(np.int32)
+def _growing_last(belief: Belief) -> Belief:
+    """With the axis that grows as successors are found at the end; or back as it was."""
+    return belief._replace(weight=np.ascontiguousarray(belief.weight.swapaxes(1, 2)))
 
 
 def _no_machine(n_x: int) -> TaskModel:

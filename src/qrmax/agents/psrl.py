@@ -55,10 +55,7 @@ class PSRL(FiniteHorizon):
 
     def believe(self) -> None:
         """Draw from the posterior."""
-        state = np.uint64(self.rng.random() * 2**53)
-        with np.errstate(over="ignore"):  # random bits are made by what overflows
-            beliefs.draw_posterior(self.seen.arrays, self.prior, state, self.belief)
-        self.stale[:] = True
+        self.plan.draw(self.seen.arrays, self.prior, np.uint64(self.rng.random() * 2**53))
 
 
 class PSRLRM(PSRL):

@@ -28,7 +28,6 @@ from qrmax.agents.experience import Experience
 from qrmax.agents.finite_horizon import FiniteHorizon, FiniteHorizonConfig
 from qrmax.errors import check_range
 from qrmax.planning.arrays import FloatArray
-from qrmax.planning.finite_horizon import mark_upstream
 from qrmax.seeding import Stream
 
 
@@ -58,9 +57,8 @@ class UCBVI(FiniteHorizon):
     def believe(self) -> None:
         """What happened so far is what happens, and the less of it there is the more is added."""
         seen, worth = self.seen.arrays, beliefs.Worth(0.0, 1.0, np.inf)
-        while not beliefs.estimate(seen, worth, self._bonus, self.settled, self.belief, self.stale):
+        while not self.plan.estimate(seen, worth, self._bonus):
             self._bonus = self._bonus_up_to(2 * len(self._bonus.flat))
-        mark_upstream(self.feeders, self.stale)
 
     @abstractmethod
     def bonus(self, n: FloatArray, c: float) -> tuple[ArrayLike, ArrayLike, ArrayLike]:

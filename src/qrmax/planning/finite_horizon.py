@@ -113,8 +113,8 @@ def backward_induction(
     horizon, n_y, n_x = ahead.shape
     n_succ, n_options = belief.weight.shape[1:]
     varies, records = np.any(spread > 0.0), choice.size > 0
+    alone = next_state.size == 1 and task_reward[0, 0] == 0.0  # there is no machine
     adds = varies or np.any(flat > 0.0) or np.any(slope > 0.0)
-    alone = next_state.size == 1  # there is no machine
     one, two, three, below = _at(1), _at(2), _at(3), _at(n_options)
     value = np.zeros((n_y, n_x))  # V_h+1, then V_h
     for h in range(horizon - 1, -1, -1):

@@ -175,7 +175,7 @@ def _paying(model: Model, reward: FloatArray) -> TaskModel:
 def _nominal_length(
     problem: Problem, model: Model, actions: IntArray, limit: int | None
 ) -> int | None:
-    longest = model.start.size  # a longer run would repeat itself
+    longest = len(actions) - 1 + model.start.size  # in the last stage a longer run repeats itself
     length, q = kernels.nominal_run(
         model.likeliest,
         model.task.label,

@@ -158,6 +158,8 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
         session = Session(described["agent"], config, player, training, streams)
     _check_arrays(session.agent.snapshot(), arrays)
     session.agent.restore(_under("agent.", arrays))
+    if session.agent.over and not session.player.over:
+        raise CheckpointError("the episode goes on, and the agent has ended it")
     session.progress = _progress(described["progress"], training.stop.name)
     session.curve = [_point(row) for row in described["curve"]]
     return session
