@@ -98,6 +98,7 @@ def backward_induction(
     gamma, v_max, hopeful, ahead, beyond = stages
     horizon, n_y, n_x = ahead.shape
     n_succ, n_options = belief.weight.shape[1:]
+    no_machine = next_state.size == 1 and task_reward[0, 0] == 0.0
     varies, records = np.any(spread > 0.0), choice.size > 0
     adds = varies or np.any(flat > 0.0) or np.any(slope > 0.0)
     one, two, three, below = _at(1), _at(2), _at(3), _at(n_options)
@@ -105,7 +106,7 @@ def backward_induction(
     for h in range(horizon - 1, -1, -1):
         top = v_max[h]
         for y in range(n_y):
-            if next_state.size == 1:  # there is no machine
+            if no_machine:
                 for x in range(n_x):
                     ahead[h, y, x] = gamma * value[y, x]
             else:
