@@ -31,6 +31,7 @@ check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules
 bench: $(BENCH_INSTALLED)  ## planning beside its peers; learners beside plain Python; sweeps beside their runs
 	$(BIN)/python bench/planning.py
 	$(BIN)/python bench/learning.py
+	$(BIN)/python bench/episodes.py
 	$(BIN)/python bench/sweeping.py
 
 PUBLISHED := --protocol as-published

@@ -44,10 +44,18 @@ GRIDS = (50, 100, 200)
 GRID_STEPS = 1_000_000
 
 
-def learn(agent: str, problem: qrmax.Problem, steps: int, *, compiled: bool) -> dict[str, object]:
+def learn(
+    agent: str, problem: qrmax.Problem, steps: int, *, compiled: bool, **settings: int
+) -> dict[str, object]:
     """Train for so many steps, without a single evaluation."""
     session = make_session(
-        agent, problem, stop="budget", max_steps=steps, evaluate_every=10**9, compiled=compiled
+        agent,
+        problem,
+        stop="budget",
+        max_steps=steps,
+        evaluate_every=10**9,
+        compiled=compiled,
+        **settings,
     )
     for _ in session.events():
         pass

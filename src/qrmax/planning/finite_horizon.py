@@ -27,11 +27,15 @@ from qrmax.planning.arrays import Belief, Stages
 if TYPE_CHECKING:  # numba does not read annotations
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from qrmax.model.successors import Seen
     from qrmax.planning.arrays import BoolArray, EnvModel, FloatArray, IntArray, TaskModel
 
+    IndexArray = NDArray[np.uint64]
+
 LANES = 4
-"""Options are looked at so many at a time: what one of them takes, a processor does for four."""
+"""Options are looked at so many at a time: successors are then looked up once for all of them."""
 
 NEVER = 2**31 - 1
 
@@ -108,15 +112,16 @@ def backward_induction(
     rest, reward = belief.rest.reshape(-1), belief.reward.reshape(-1)
     flat, slope = belief.flat.reshape(-1), belief.slope.reshape(-1)
     spread, gains = belief.spread.reshape(-1), stages.ahead.reshape(-1)
-    label, next_state, task_prob, task_reward = task
     gamma, v_max, hopeful, ahead, beyond = stages
     horizon, n_y, n_x = ahead.shape
     n_succ, n_options = belief.weight.shape[1:]
+    alone = task.next_state.size == 1 and task.reward[0, 0] == 0.0  # there is no machine
     varies, records = np.any(spread > 0.0), choice.size > 0
-    alone = next_state.size == 1 and task_reward[0, 0] == 0.0  # there is no machine
     adds = varies or np.any(flat > 0.0) or np.any(slope > 0.0)
     one, two, three, below = _at(1), _at(2), _at(3), _at(n_options)
     value = np.zeros((n_y, n_x))  # V_h+1, then V_h
+    after = value.reshape(-1)
+    paid, share, place = _on_arrival(task, gamma)
     for h in range(horizon - 1, -1, -1):
         top = v_max[h]
         for y in range(n_y):
@@ -126,11 +131,10 @@ def backward_induction(
                         ahead[h, y, x] = gamma * value[y, x]
             else:
                 for x in range(n_x):
-                    read = label[x]
-                    gain = task_reward[y, read]
-                    for j in range(task_prob.shape[2]):
-                        gain += gamma * task_prob[y, read, j] * value[next_state[y, read, j], x]
-                    ahead[h, y, x] = gain
+                    ahead[h, y, x] = paid[y, x]
+                for j in range(share.shape[0]):
+                    for x in range(n_x):
+                        ahead[h, y, x] += share[j, y, x] * after[place[j, y, x]]
             beyond[h, y] = top if hopeful else np.sum(ahead[h, y])
         for y in range(n_y):
             unseen, row = beyond[h, y], _at((h * n_y + y) * n_x)
@@ -190,6 +194,27 @@ def backward_induction(
                     if best >= top:
                         break
                 value[y, x] = best if best < top else top
+
+
+@_compiled
+def _on_arrival(task: TaskModel, gamma: float) -> tuple[FloatArray, FloatArray, IndexArray]:
+    """What the machine does at (y, x), looked up once for all stages.
+
+    What it pays, `[y, x]`; how much each of its outcomes counts, and where in a flat table `[y, x]`
+    it leads, `[j, y, x]`.
+    """
+    label, next_state, prob, reward = task
+    n_y, n_x, n_j = next_state.shape[0], label.size, next_state.shape[2]
+    paid = np.empty((n_y, n_x))
+    share = np.empty((n_j, n_y, n_x))
+    place = np.empty((n_j, n_y, n_x), np.uint64)  # as `_at`
+    for y in range(n_y):
+        for x in range(n_x):
+            paid[y, x] = reward[y, label[x]]
+            for j in range(n_j):
+                share[j, y, x] = gamma * prob[y, label[x], j]
+                place[j, y, x] = next_state[y, label[x], j] * n_x + x
+    return paid, share, place
 
 
 @_compiled
