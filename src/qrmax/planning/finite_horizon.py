@@ -147,6 +147,7 @@ def backward_induction(
                 for lane in range(0, n_options, LANES):
                     o = _at(x * n_options + lane)
                     worth0 = worth1 = worth2 = worth3 = 0.0
+                    var0 = var1 = var2 = var3 = 0.0
                     k, e = _at(x * n_succ), _at(x * n_succ * n_options + lane)
                     for _ in range(listed[x]):
                         gain = gains[row + _at(succ[k])]
@@ -155,6 +156,15 @@ def backward_induction(
                         worth2 += weight[e + two] * gain
                         worth3 += weight[e + three] * gain
                         k, e = k + one, e + below
+                    if varies:
+                        k, e = _at(x * n_succ), _at(x * n_succ * n_options + lane)
+                        for _ in range(listed[x]):
+                            gain = gains[row + _at(succ[k])]
+                            var0 += weight[e] * (gain - worth0) * (gain - worth0)
+                            var1 += weight[e + one] * (gain - worth1) * (gain - worth1)
+                            var2 += weight[e + two] * (gain - worth2) * (gain - worth2)
+                            var3 += weight[e + three] * (gain - worth3) * (gain - worth3)
+                            k, e = k + one, e + below
                     total0 = worth0 + (reward[o] + rest[o] * unseen)
                     total1 = worth1 + (reward[o + one] + rest[o + one] * unseen)
                     total2 = worth2 + (reward[o + two] + rest[o + two] * unseen)
@@ -165,15 +175,6 @@ def backward_induction(
                         bonus2 = flat[o + two] + slope[o + two] * top
                         bonus3 = flat[o + three] + slope[o + three] * top
                         if varies:
-                            var0 = var1 = var2 = var3 = 0.0
-                            k, e = _at(x * n_succ), _at(x * n_succ * n_options + lane)
-                            for _ in range(listed[x]):
-                                gain = gains[row + _at(succ[k])]
-                                var0 += weight[e] * (gain - worth0) * (gain - worth0)
-                                var1 += weight[e + one] * (gain - worth1) * (gain - worth1)
-                                var2 += weight[e + two] * (gain - worth2) * (gain - worth2)
-                                var3 += weight[e + three] * (gain - worth3) * (gain - worth3)
-                                k, e = k + one, e + below
                             bonus0 += spread[o] * np.sqrt(var0)
                             bonus1 += spread[o + one] * np.sqrt(var1)
                             bonus2 += spread[o + two] * np.sqrt(var2)
