@@ -212,7 +212,7 @@ def without(*keys: Any) -> Change:
 
 def table(name: str, change_of: Callable[[np.ndarray], np.ndarray]) -> Change:
     def change(_: dict[str, Any], arrays: Tables) -> None:
-        arrays[name] = np.ascontiguousarray(change_of(arrays[name].copy()))
+        arrays[name] = np.asarray(change_of(arrays[name].copy()), order="C")
 
     return change
 
