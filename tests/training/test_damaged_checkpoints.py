@@ -256,6 +256,14 @@ def all_empty(prefix: str, *names: str) -> Change:
     return change
 
 
+def with_less_room(_: dict[str, Any], arrays: Tables) -> None:
+    """A belief that fits together, and claims to need no more room for what was counted."""
+    for name in ("agent.belief.succ", "agent.belief.weight"):
+        arrays[name] = np.ascontiguousarray(narrower(arrays[name]))
+    arrays["agent.belief.listed"] = np.zeros_like(arrays["agent.belief.listed"])
+    arrays["agent.episode.new"] = np.array(False)
+
+
 step_to, state_to, curve_to = (
     setting("progress", "step"),
     setting("task", "state"),
@@ -403,6 +411,55 @@ TABLES: dict[str, dict[str, Change]] = {
         "untried of one action": table("agent.untried", lambda a: a[..., :1]),
         "untried as numbers": table("agent.untried", lambda a: a.astype(np.int8)),
         "outcome outside": table("agent.env.outcome", holding(3)),
+    },
+    "ucbvi-b-rm": {
+        "counts missing": lambda _, arrays: arrays.pop("agent.seen.n"),
+        "counts longer": table("agent.seen.n", longer),
+        "counts that do not add up": table("agent.seen.n", holding(10**6)),
+        "outcome outside": table("agent.seen.outcome", holding(3)),
+        "outcome below nothing": table("agent.seen.outcome", holding(-2)),
+        "outcomes wider": table("agent.seen.outcome", wider),
+        "tau narrower": table("agent.seen.tau", narrower),
+        "tau below 0": table("agent.seen.tau", holding(-1)),
+        "rho wider": table("agent.seen.rho", wider),
+        "listed too many": table("agent.seen.listed", holding(99)),
+        "listed below 0": table("agent.seen.listed", holding(-1)),
+        "counts empty": all_empty("agent.seen.", "outcome", "tau"),
+        "believed successor outside": table("agent.belief.succ", holding(3)),
+        "believed successor below 0": table("agent.belief.succ", holding(-1)),
+        "believed too many": table("agent.belief.listed", holding(99)),
+        "believed below 0": table("agent.belief.listed", holding(-1)),
+        "weights narrower": table("agent.belief.weight", narrower),
+        "weights of fewer actions": table("agent.belief.weight", lambda a: a[:, :2]),
+        "rewards of fewer actions": table("agent.belief.reward", lambda a: a[:, :2]),
+        "belief empty": all_empty("agent.belief.", "succ", "weight"),
+        "belief with too little room": with_less_room,
+        "machine's state outside": table("agent.task.next_state", holding(3)),
+        "machine's state below 0": table("agent.task.next_state", holding(-1)),
+        "machine's states wider": table("agent.task.next_state", wider),
+        "machine's pay of other shape": table("agent.task.reward", wider),
+        "stage beyond the horizon": table("agent.episode.stage", holding(21)),
+        "stage below 0": table("agent.episode.stage", holding(-1)),
+        "stage in a list": table("agent.episode.stage", np.atleast_1d),
+        "episode over for one of two": table("agent.episode.stage", holding(20)),
+        "fewer stages": table("agent.stages.ahead", lambda a: a[:-1]),
+        "more stages": table("agent.stages.beyond", longer),
+        "reached of other shape": table("agent.episode.since", wider),
+        "ends as numbers": table("agent.episode.done", lambda a: a.astype(np.int8)),
+        "another horizon": setting("config", "horizon")(21),
+    },
+    "psrl": {
+        "outcome outside": table("agent.seen.outcome", holding(9)),
+        "believed successor outside": table("agent.belief.succ", holding(9)),
+        "machine's state outside": table("agent.task.next_state", holding(1)),
+        "paid more often than tried": table("agent.seen.rho", holding(1e6)),
+        "paid below 0": table("agent.seen.rho", holding(-1.0)),
+        "paid no number": table("agent.seen.rho", holding(np.nan)),
+    },
+    "opsrl": {
+        "weights of fewer models": table("agent.belief.weight", lambda a: a[:, :8]),
+        "rewards of fewer models": table("agent.belief.reward", lambda a: a[:, :8]),
+        "another number of models": setting("config", "samples")(3),
     },
 }
 
