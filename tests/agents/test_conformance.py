@@ -36,7 +36,7 @@ every_name = pytest.mark.parametrize("name", agent_names())
 
 def steps_for(variant: Variant) -> int:
     """Enough to learn an errand."""
-    return 500 if variant.plans else 8000
+    return 500 if variant.plans else 800 if variant.has_horizon else 8000
 
 
 # --- learning

@@ -264,6 +264,12 @@ def with_less_room(_: dict[str, Any], arrays: Tables) -> None:
     arrays["agent.episode.new"] = np.array(False)
 
 
+def over_for_one(described: dict[str, Any], arrays: Tables) -> None:
+    """The agent has had all its steps, and the episode goes on."""
+    arrays["agent.episode.stage"] = np.array(20)
+    described["task"]["state"] = [1, 0, 20, 0]
+
+
 step_to, state_to, curve_to = (
     setting("progress", "step"),
     setting("task", "state"),
@@ -441,7 +447,7 @@ TABLES: dict[str, dict[str, Change]] = {
         "stage beyond the horizon": table("agent.episode.stage", holding(21)),
         "stage below 0": table("agent.episode.stage", holding(-1)),
         "stage in a list": table("agent.episode.stage", np.atleast_1d),
-        "episode over for one of two": table("agent.episode.stage", holding(20)),
+        "over for the agent but not for the world": over_for_one,
         "fewer stages": table("agent.stages.ahead", lambda a: a[:-1]),
         "more stages": table("agent.stages.beyond", longer),
         "reached of other shape": table("agent.episode.since", wider),
