@@ -27,7 +27,7 @@ class StagedSolution:
 
     >>> import qrmax
     >>> solve_horizon(qrmax.make("office/map0/exp0"), 50)
-    StagedSolution('office/map0/exp0': start value 0.104829, horizon 50, gamma 1)
+    StagedSolution('office/map0/exp0': start value 0.0394681, horizon 50, gamma 1)
     """
 
     problem: Problem
