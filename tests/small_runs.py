@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import qrmax
+from qrmax.agents.registry import agent_names, default_settings
 from qrmax.training.trainer import Session
 
 LEFT, RIGHT = 0, 1
@@ -23,6 +24,7 @@ class Learner(NamedTuple):
         return qrmax.train(self.name, problem, **{**self.settings, **options})
 
 
+WITH_A_HORIZON = [name for name in agent_names() if "horizon" in default_settings(name)]
 LEARNERS = {
     "q-learning": Learner("q-learning", {}),
     "qrm": Learner("qrm", {}),
@@ -30,6 +32,7 @@ LEARNERS = {
     "rmax-rm": Learner("rmax-rm", {"t_env": 3}),
     "qrmax": Learner("qrmax", {"t_env": 3}),
     "qrmax-rm": Learner("qrmax-rm", {"t_env": 3}),
+    **{name: Learner(name, {"gamma": 0.9, "horizon": 20}) for name in WITH_A_HORIZON},
     "published rmax": Learner("rmax", {"t_env": 3, "published": True}),
     "published rmax-rm": Learner("rmax-rm", {"t_env": 3, "published": True}),
     "published qrmax": Learner("qrmax", {"t_env": 3, "published": True}),

@@ -156,7 +156,7 @@ def test_an_end_is_worth_nothing_and_a_truncation_is_no_end(name: str) -> None:
     teach(cut, END, times=100, truncated=True)
     bonus = plan(ended)[:, TRIED]
     assert (bonus < 0.05).all()
-    assert plan(cut)[:, TRIED] == pytest.approx(bonus + np.array([2.0, 1.0, 0.0]))
+    assert plan(cut)[:, TRIED] == pytest.approx(np.add(bonus, [2.0, 1.0, 0.0]))
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -23,6 +23,7 @@ from qrmax.training.stopping import Exact, Nominal, Welch
 from random_problems import problems
 from small_runs import (
     LEARNERS,
+    WITH_A_HORIZON,
     Learner,
     assert_same_arrays,
     assert_same_run,
@@ -144,7 +145,9 @@ def test_a_break_anywhere_changes_nothing(
     assert_same_run(parts, whole)
 
 
-@pytest.mark.parametrize("name", ["q-learning", "rmax-rm", "qrmax", "published qrmax"])
+@pytest.mark.parametrize(
+    "name", ["q-learning", "rmax-rm", "qrmax", "published qrmax", "ucbvi-b", "psrl-rm", "opsrl"]
+)
 @pytest.mark.parametrize("stop", ["exact", "nominal", Welch(episodes=20, in_a_row=3)])
 def test_a_break_at_a_check_or_beside_it_changes_nothing(name: str, stop: Any) -> None:
     options = {"seed": 2, "evaluate_every": 20, "stop": stop, "max_steps": 5000}
@@ -158,15 +161,18 @@ def test_a_break_at_a_check_or_beside_it_changes_nothing(name: str, stop: Any) -
     assert_same_run(with_breaks(LEARNERS[name], corridor(), all_at_once, **options), whole)
 
 
-def test_a_break_at_every_single_step_changes_nothing() -> None:
+@pytest.mark.parametrize("name", ["qrmax", *WITH_A_HORIZON])
+def test_a_break_at_every_single_step_changes_nothing(name: str) -> None:
     options = {"seed": 3, "evaluate_every": 10, "stop": "budget", "max_steps": 60}
-    learner = LEARNERS["qrmax"]
+    learner = LEARNERS[name]
     whole = learner.train(corridor(limit=7), **options)
     assert_same_run(with_breaks(learner, corridor(limit=7), [*range(1, 60)], **options), whole)
 
 
 @pytest.mark.filterwarnings("ignore::qrmax.QRMaxWarning")  # a random task may be impossible
-@pytest.mark.parametrize("name", ["q-learning", "rmax", "qrmax", "published qrmax"])
+@pytest.mark.parametrize(
+    "name", ["q-learning", "rmax", "qrmax", "published qrmax", "ucbvi-b", "psrl", "opsrl"]
+)
 @settings(max_examples=12)
 @given(
     problem=problems(),

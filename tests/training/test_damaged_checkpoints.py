@@ -212,7 +212,7 @@ def without(*keys: Any) -> Change:
 
 def table(name: str, change_of: Callable[[np.ndarray], np.ndarray]) -> Change:
     def change(_: dict[str, Any], arrays: Tables) -> None:
-        arrays[name] = np.ascontiguousarray(change_of(arrays[name].copy()))
+        arrays[name] = np.asarray(change_of(arrays[name].copy()), order="C")
 
     return change
 
@@ -254,6 +254,12 @@ def all_empty(prefix: str, *names: str) -> Change:
             arrays[prefix + name] = empty(arrays[prefix + name])
 
     return change
+
+
+def over_for_one(described: dict[str, Any], arrays: Tables) -> None:
+    """The agent has had all its steps, and the episode goes on."""
+    arrays["agent.episode.stage"] = np.array([20])
+    described["task"]["state"] = [1, 0, 20, 0]
 
 
 step_to, state_to, curve_to = (
@@ -403,6 +409,54 @@ TABLES: dict[str, dict[str, Change]] = {
         "untried of one action": table("agent.untried", lambda a: a[..., :1]),
         "untried as numbers": table("agent.untried", lambda a: a.astype(np.int8)),
         "outcome outside": table("agent.env.outcome", holding(3)),
+    },
+    "ucbvi-b-rm": {
+        "counts missing": lambda _, arrays: arrays.pop("agent.seen.n"),
+        "counts longer": table("agent.seen.n", longer),
+        "counts that do not add up": table("agent.seen.n", holding(10**6)),
+        "outcome outside": table("agent.seen.outcome", holding(3)),
+        "outcome below nothing": table("agent.seen.outcome", holding(-2)),
+        "outcomes wider": table("agent.seen.outcome", wider),
+        "tau narrower": table("agent.seen.tau", narrower),
+        "tau below 0": table("agent.seen.tau", holding(-1)),
+        "rho wider": table("agent.seen.rho", wider),
+        "listed too many": table("agent.seen.listed", holding(99)),
+        "listed below 0": table("agent.seen.listed", holding(-1)),
+        "counts empty": all_empty("agent.seen.", "outcome", "tau"),
+        "believed successor outside": table("agent.belief.succ", holding(3)),
+        "believed successor below 0": table("agent.belief.succ", holding(-1)),
+        "believed too many": table("agent.belief.listed", holding(99)),
+        "believed below 0": table("agent.belief.listed", holding(-1)),
+        "weights narrower": table("agent.belief.weight", narrower),
+        "weights of fewer actions": table("agent.belief.weight", lambda a: a[:, :2]),
+        "rewards of fewer actions": table("agent.belief.reward", lambda a: a[:, :2]),
+        "belief empty": all_empty("agent.belief.", "succ", "weight"),
+        "machine's state outside": table("agent.task.next_state", holding(3)),
+        "machine's state below 0": table("agent.task.next_state", holding(-1)),
+        "machine's states wider": table("agent.task.next_state", wider),
+        "machine's pay of other shape": table("agent.task.reward", wider),
+        "stage beyond the horizon": table("agent.episode.stage", holding(21)),
+        "stage below 0": table("agent.episode.stage", holding(-1)),
+        "two stages": table("agent.episode.stage", lambda a: np.repeat(a, 2)),
+        "over for the agent but not for the world": over_for_one,
+        "fewer stages": table("agent.stages.ahead", lambda a: a[:-1]),
+        "more stages": table("agent.stages.beyond", longer),
+        "starts of other shape": table("agent.episode.starts", wider),
+        "ends as numbers": table("agent.episode.done", lambda a: a.astype(np.int8)),
+        "another horizon": setting("config", "horizon")(21),
+    },
+    "psrl": {
+        "outcome outside": table("agent.seen.outcome", holding(9)),
+        "believed successor outside": table("agent.belief.succ", holding(9)),
+        "machine's state outside": table("agent.task.next_state", holding(1)),
+        "paid more often than tried": table("agent.seen.rho", holding(1e6)),
+        "paid below 0": table("agent.seen.rho", holding(-1.0)),
+        "paid no number": table("agent.seen.rho", holding(np.nan)),
+    },
+    "opsrl": {
+        "weights of fewer models": table("agent.belief.weight", lambda a: a[:, :8]),
+        "rewards of fewer models": table("agent.belief.reward", lambda a: a[:, :8]),
+        "another number of models": setting("config", "samples")(3),
     },
 }
 

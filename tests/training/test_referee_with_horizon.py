@@ -10,10 +10,10 @@ from qrmax.errors import ParameterError
 from qrmax.planning.staged_solution import StagedSolution, solve_horizon
 from qrmax.seeding import stream
 from qrmax.training.evaluation import Referee
-from qrmax.training.run import finish, make_session
+from qrmax.training.run import make_session
 from qrmax.training.stopping import Exact, Nominal, StoppingRule, Welch
 from small_problems import payday, riverswim
-from small_runs import LEFT, RIGHT, assert_same_run, corridor, fetching, never_fetching
+from small_runs import LEFT, RIGHT, corridor, fetching, never_fetching
 
 
 def passes(rule: StoppingRule, policy: np.ndarray, referee: Referee, seed: int = 0) -> bool:
@@ -143,15 +143,3 @@ def test_a_referee_of_another_horizon_is_refused() -> None:
             )
     with pytest.raises(ParameterError, match=r"horizon 20; .*and horizon None"):
         make_session("qrmax", problem, referee=Referee(problem, 0.9, 20))
-
-
-@pytest.mark.parametrize("rule", [Exact(), Nominal(), Welch(episodes=20)])
-def test_runs_that_share_a_referee_are_the_same_to_the_last_bit(rule: StoppingRule) -> None:
-    problem = corridor()
-    referee = Referee(problem, 1.0, 20)
-    for name in ("ucbvi-b", "psrl-rm"):
-        options = {"seed": 3, "max_steps": 1000, "evaluate_every": 50, "horizon": 20}
-        session = make_session(name, problem, stop=rule, referee=referee, **options)
-        assert session.referee is referee
-        alone = qrmax.train(name, problem, stop=rule, **options)
-        assert_same_run(finish(session), alone)

@@ -11,6 +11,7 @@ import pytest
 
 import qrmax
 from qrmax.errors import ParameterError, UnknownNameError
+from qrmax.planning.staged_solution import solve_horizon
 from qrmax.training.stopping import Budget, Exact, Welch
 from small_runs import (
     LEARNERS,
@@ -32,10 +33,10 @@ QUICK = {"max_steps": 300, "evaluate_every": 100}
 def test_gamma_is_a_setting_of_the_agent_and_of_every_evaluation(learner: Learner) -> None:
     run = learner.train(corridor(bonus=0.2), gamma=0.5, stop="budget", **QUICK)
     assert run.agent.config.gamma == 0.5
-    judged = qrmax.evaluate(run.problem, run.policy, 0.5)
+    judged = qrmax.evaluate(run.problem, run.recommendation, 0.5)
     assert run.evaluation == judged
     assert run.curve[-1].start_value == judged.start_value
-    assert judged.start_value != qrmax.evaluate(run.problem, run.policy, 0.9).start_value
+    assert judged.start_value != qrmax.evaluate(run.problem, run.recommendation, 0.9).start_value
 
 
 @pytest.mark.parametrize("name", ["rmax", "rmax-rm", "qrmax", "qrmax-rm"])
@@ -127,8 +128,11 @@ def test_a_run_knows_its_policy_and_what_it_brings(learner: Learner) -> None:
     assert run.policy.shape == (problem.n_states, problem.n_task_states)
     assert np.array_equal(run.policy, run.agent.policy())
     assert np.array_equal(run.policy, run.agent.q.argmax(axis=2))
-    best = qrmax.evaluate(problem, qrmax.solve(problem).policy).start_value
-    assert run.evaluation == qrmax.evaluate(problem, run.policy)
+    horizon = learner.settings.get("horizon")
+    solution = solve_horizon(problem, horizon, 0.9) if horizon else qrmax.solve(problem)
+    best = qrmax.evaluate(problem, solution.policy).start_value
+    assert run.evaluation == qrmax.evaluate(problem, run.recommendation)
+    assert np.array_equal(run.recommendation[0] if horizon else run.recommendation, run.policy)
     assert run.gap == pytest.approx(1 - run.evaluation.start_value / best, abs=1e-12)
     for s in range(problem.n_states):
         for q in range(problem.n_task_states):

@@ -212,7 +212,9 @@ def test_compiled_or_not_is_the_same_run(learner: Learner, problem: qrmax.Proble
 
 @pytest.mark.filterwarnings("ignore:.*never pays anything")
 @pytest.mark.filterwarnings("ignore:.*has chance in it")
-@pytest.mark.parametrize("name", ["q-learning", "rmax", "qrmax", "published qrmax"])
+@pytest.mark.parametrize(
+    "name", ["q-learning", "rmax", "qrmax", "published qrmax", "ucbvi-b", "psrl", "opsrl"]
+)
 @settings(max_examples=15)
 @given(problem=problems(), seed=st.integers(0, 99), limit=st.sampled_from([None, 1, 7]))
 def test_compiled_or_not_is_the_same_run_on_any_problem(
@@ -248,8 +250,9 @@ def test_seeds_reproduce_and_differ(learner: Learner) -> None:
 def test_runs_that_share_a_referee_are_the_same_to_the_last_bit(rule: StoppingRule) -> None:
     """Whatever the referee has seen before."""
     problem = corridor()
-    referee = Referee(problem, 0.9)
+    referees = {horizon: Referee(problem, 0.9, horizon) for horizon in (None, 20)}
     for learner in LEARNERS.values():
+        referee = referees[learner.settings.get("horizon")]
         for seed in (3, 4):
             options = {**learner.settings, "seed": seed, "max_steps": 2000, "evaluate_every": EVERY}
             session = make_session(learner.name, problem, stop=rule, referee=referee, **options)

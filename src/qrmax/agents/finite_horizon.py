@@ -29,7 +29,7 @@ from qrmax.agents.base import Agent, AgentConfig, Ahead, Known, Sizes, as_lesson
 from qrmax.agents.choice import among_best
 from qrmax.agents.episode_plan import EpisodePlan
 from qrmax.agents.experience import Experience
-from qrmax.errors import ModelError, ParameterError, check_count, check_range
+from qrmax.errors import ModelError, check_count, check_range
 from qrmax.model.simulator import Simulator, Step
 from qrmax.model.successors import Seen, Successors
 from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, TaskModel
@@ -43,18 +43,14 @@ class FiniteHorizonConfig(AgentConfig):
 
     gamma: float = 1.0  # discount
     horizon: int = 150  # H, the steps of an episode
-    r_min: float = 0.0  # the least that a step pays
-    r_max: float = 1.0  # the most that a step pays
+    r_min: float = 0.0  # the least that a step pays, or 0
+    r_max: float = 1.0  # the most that a step pays, or 0
 
     def __post_init__(self) -> None:
         check_range("gamma", self.gamma, above=0.0, at_most=1.0)
         check_count("horizon", self.horizon)
-        check_range("r_min", self.r_min, above=-1e200, below=1e200)
-        check_range("r_max", self.r_max, above=-1e200, below=1e200)
-        if self.r_max < self.r_min:
-            raise ParameterError(
-                f"r_max is {self.r_max:g}; allowed: from r_min on, which is {self.r_min:g}"
-            )
+        check_range("r_min", self.r_min, above=-1e200, at_most=0.0)  # when it is over, 0 is paid
+        check_range("r_max", self.r_max, at_least=0.0, below=1e200)
 
     @property
     def r_span(self) -> float:

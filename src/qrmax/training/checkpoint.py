@@ -62,7 +62,7 @@ def to_bytes(session: Session) -> bytes:
             "problem.start": mdp.start,
             "problem.label": session.task.label,
         }
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     text = json.dumps(described, default=_plain)
     header = {"qrmax": text, "sha256": _checksum(text, arrays)}
     return serialize(arrays, metadata=header)

@@ -119,8 +119,10 @@ class Session:
         self.progress = Progress()
         self.curve: list[Point] = []
         self._r_max: float | None = None  # what a step should not pay more than
+        self._r_min: float | None = None  # and not less
         if self.referee is None and getattr(config, "v_max", None) is None:
             self._r_max = getattr(config, "r_max", None)
+            self._r_min = getattr(config, "r_min", None)
 
     def events(self) -> Iterator[Event]:
         """Train on, until a rule is met or the budget is spent."""
@@ -175,7 +177,7 @@ class Session:
             step = player.step(a)
             self._learn(Lesson(s, q, a, step))
             self.progress.step += 1
-            self._warn_of_more_than_r_max(step.r_env + step.r_task)
+            self._warn_of_rewards(step.r_env + step.r_task)
 
     def _learn(self, lesson: Lesson) -> None:
         self.agent.update(*lesson)
@@ -209,13 +211,20 @@ class Session:
         if progress.streak >= rule.in_a_row:
             progress.reason = rule.name
 
-    def _warn_of_more_than_r_max(self, reward: float) -> None:
+    def _warn_of_rewards(self, reward: float) -> None:
+        """Say what is out of the range that the agent reckons with; once is enough."""
         if self._r_max is not None and reward > self._r_max:
             warn(
                 f"a step paid {reward:g}, which is more than r_max = {self._r_max:g}: what is not "
                 f"known looks worse than it may be; give r_max={reward:g} or more"
             )
-            self._r_max = None  # once is enough
+            self._r_max = None
+        if self._r_min is not None and reward < self._r_min:
+            warn(
+                f"a step paid {reward:g}, which is less than r_min = {self._r_min:g}, and may be "
+                f"taken for that; give r_min={reward:g} or less"
+            )
+            self._r_min = None
 
 
 def horizon_of(config: AgentConfig) -> int | None:

@@ -1,0 +1,191 @@
+"""Episodes of H steps by the agent's own clock, and what is learned in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import qrmax
+from gym_worlds import Room, cliff, in_order, lake, successes
+from qrmax.agents.finite_horizon import FiniteHorizon
+from qrmax.seeding import Stream, stream
+from small_problems import payday, riverswim
+from small_runs import WITH_A_HORIZON, corridor, session_of
+
+every_name = pytest.mark.parametrize("name", WITH_A_HORIZON)
+BUDGET: dict[str, Any] = {"stop": "budget", "evaluate_every": 10**6}
+
+
+# --- the clock
+
+
+def numbers_drawn(used: Stream, seed: int, name: str, most: int) -> int:
+    """How many numbers a stream has given since its beginning."""
+    fresh, position = stream(seed, name), used.position()
+    for count in range(most):
+        if fresh.position() == position:
+            return count
+        fresh.random()
+    raise AssertionError
+
+
+@every_name
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(
+    ("limit", "horizon", "episodes"), [(None, 10, 11), (10, 10, 11), (40, 10, 11), (4, 10, 27)]
+)
+def test_the_world_is_reset_after_so_many_steps(
+    name: str, compiled: bool, limit: int | None, horizon: int, episodes: int
+) -> None:
+    """In 105 steps; the river goes on for ever, and takes one number for a step or a reset."""
+    run = qrmax.train(
+        name, riverswim(limit), horizon=horizon, max_steps=105, compiled=compiled, **BUDGET
+    )
+    drawn = numbers_drawn(session_of(run).streams["world"], 0, "world", 200)
+    assert drawn == 105 + episodes
+    assert run.agent.stage == (1 if limit == 4 else 5)
+
+
+class Diary(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Notes how long each episode is."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.lengths: list[int] = []
+
+    def reset(self, **options: Any) -> Any:
+        self.lengths.append(0)
+        return super().reset(**options)
+
+    def step(self, action: Any) -> Any:
+        self.lengths[-1] += 1
+        return super().step(action)
+
+
+@every_name
+@pytest.mark.parametrize(("limit", "length"), [(50, 7), (7, 7), (8, 7), (6, 6), (1, 1)])
+def test_an_environment_is_reset_after_so_many_steps(name: str, limit: int, length: int) -> None:
+    diary = Diary(gymnasium.wrappers.TimeLimit(Room("discrete"), limit))
+    env = qrmax.TaskWrapper(diary, in_order("never"), labels=lambda *_: ())
+    run = qrmax.train(name, env, horizon=7, max_steps=100, evaluate_every=50)
+    whole, left = divmod(100, length)
+    assert diary.lengths == [length] * whole + [left] * (left > 0)
+    assert [(row.step, row.success, row.start_value) for row in run.curve] == [
+        (50, 0.0, 0.0),
+        (100, 0.0, 0.0),
+    ]
+
+
+@every_name
+def test_an_episode_that_was_cut_off_makes_nothing_an_end(name: str) -> None:
+    runs = [
+        qrmax.train(name, riverswim(limit), horizon=horizon, max_steps=500, compiled=c, **BUDGET)
+        for limit, horizon in ((3, 20), (20, 3), (None, 5))
+        for c in (True, False)
+    ]
+    env = qrmax.TaskWrapper(
+        gymnasium.wrappers.TimeLimit(Room("discrete"), 5), in_order("never"), labels=lambda *_: ()
+    )
+    for run in [*runs, qrmax.train(name, env, horizon=9, max_steps=300)]:
+        assert isinstance(run.agent, FiniteHorizon)
+        assert not run.agent.done.any()
+
+
+@every_name
+def test_an_end_is_one(name: str) -> None:
+    run = qrmax.train(name, payday(), horizon=4, max_steps=400, **BUDGET)
+    assert isinstance(run.agent, FiniteHorizon)
+    assert run.agent.done.ravel().tolist() == [False, True]
+    assert run.recommendation[:, 0, 0].tolist() == [0, 0, 0, 1]
+    assert run.evaluation is not None
+    assert run.evaluation.start_value == 5.0
+
+
+# --- settings and results
+
+
+@every_name
+def test_the_range_of_rewards_is_that_of_the_problem(name: str) -> None:
+    for problem, lowest, highest in [
+        (corridor(), 0.0, 1.0),
+        (corridor(bonus=0.25), 0.0, 1.25),
+        (corridor(bonus=-0.5), -0.5, 1.0),
+    ]:
+        config: Any = qrmax.train(name, problem, max_steps=5, horizon=5).agent.config
+        assert (config.r_min, config.r_max) == (lowest, highest)
+    told: Any = qrmax.train(name, corridor(), max_steps=5, r_min=-3.0, r_max=7.0).agent.config
+    assert (told.r_min, told.r_max) == (-3.0, 7.0)
+
+
+@every_name
+def test_the_range_of_rewards_of_an_environment_is_that_of_its_task(name: str) -> None:
+    config: Any = qrmax.train(name, lake(reward=5.0), max_steps=5).agent.config
+    assert (config.r_min, config.r_max) == (0.0, 5.0)
+    config = qrmax.train(name, lake(reward=-5.0), max_steps=5).agent.config
+    assert (config.r_min, config.r_max) == (-5.0, 1.0)
+
+
+@every_name
+def test_the_policy_is_that_of_the_first_stage(name: str) -> None:
+    run = qrmax.train(name, payday(), horizon=3, max_steps=300, **BUDGET)
+    assert run.recommendation.shape == (3, 2, 1)
+    assert np.array_equal(run.policy, run.recommendation[0])
+    assert np.array_equal(run.policy, run.agent.policy())
+    assert not np.array_equal(run.policy, run.recommendation[2])
+    assert run.act({"state": 0, "task": 0}) == run.policy[0, 0]
+    assert run.gap == 0.0
+
+
+@every_name
+def test_what_is_recommended_is_renewed_when_it_was_trained_on(name: str) -> None:
+    run = qrmax.train(name, payday(), horizon=3, max_steps=1, **BUDGET)
+    before = run.recommendation
+    after = run.resume(300).recommendation
+    assert not np.array_equal(before, after)
+
+
+# --- learning
+
+
+@every_name
+@pytest.mark.parametrize("seed", range(3))
+def test_the_river_is_learned(name: str, seed: int) -> None:
+    options = {"seed": seed, "max_steps": 50_000, "evaluate_every": 500}
+    run = qrmax.train(name, riverswim(), horizon=30, **options)
+    assert run.reason == "exact"
+    assert run.gap is not None
+    assert run.gap <= 0.05
+
+
+@every_name
+def test_an_office_is_learned(name: str) -> None:
+    """More models at once only take longer."""
+    settings: dict[str, Any] = {"samples": 2} if name == "opsrl" else {}
+    run = qrmax.train(
+        name, qrmax.make("office/map0/exp0"), horizon=50, evaluate_every=10_000, **settings
+    )
+    assert run.reason == "exact"
+    assert run.gap is not None
+    assert run.gap <= 0.05
+
+
+@every_name
+def test_a_lake_is_learned(name: str) -> None:
+    env = lake()
+    run = qrmax.train(name, env, horizon=25, gamma=0.9, max_steps=6000, evaluate_every=1000)
+    assert successes(run, env, 5) == 5
+    assert run.curve[-1].success is not None
+    assert run.curve[-1].success > 0.0  # it may still explore
+
+
+@every_name
+def test_a_cliff_is_walked_along(name: str) -> None:
+    env = cliff()
+    run = qrmax.train(name, env, horizon=30, r_min=-100.0, max_steps=2000, evaluate_every=500)
+    assert len(run.curve) == 4
+    assert all(-100.0 * 30 <= row.start_value <= 50.0 for row in run.curve)
+    seen, info = env.reset(seed=0)
+    assert env.action_space.contains(run.act(seen, info))
