@@ -112,6 +112,12 @@ def is_alive(pid: int) -> bool:
     return any(pid == other for other, _, _ in processes())
 
 
+def cpu_seconds(pid: int) -> float:
+    """How long a process has been working."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Until something holds, or a failure."""
     until = time.monotonic() + seconds

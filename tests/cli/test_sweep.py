@@ -25,6 +25,7 @@ from small_studies import (
     assert_same_results,
     checkpoints,
     complete,
+    cpu_seconds,
     is_alive,
     record,
     started,
@@ -87,10 +88,11 @@ def test_ctrl_c_keeps_what_is_far_from_its_next_checkpoint_and_begins_nothing_el
     write_study(tmp_path, ENDLESS.replace("seeds = 1", "seeds = 5"))
     with started(tmp_path, "--workers", "1") as process:
         wait_until(lambda: workers_of(process.pid))
-        time.sleep(2.5)
+        [worker] = workers_of(process.pid)
+        wait_until(lambda: cpu_seconds(worker) > 3.0)  # it imports for a second, then trains
         assert checkpoints(tmp_path) == []
         os.killpg(process.pid, signal.SIGINT)
-        out, _ = process.communicate(timeout=5)
+        out, _ = process.communicate(timeout=20)
     assert (process.returncode, out) == (130, "results: 0 runs done, 5 left\n")
     [checkpoint] = checkpoints(tmp_path)
     assert [*tmp_path.glob("results/runs/*")] == [checkpoint.parent]
