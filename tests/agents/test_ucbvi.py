@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from learners import trial
+from qrmax import Problem
 from qrmax.agents.base import Sizes
 from qrmax.agents.finite_horizon import FiniteHorizon
 from qrmax.agents.registry import make_agent, make_config
@@ -15,6 +18,7 @@ from qrmax.agents.ucbvi import UCBVI
 from qrmax.model.simulator import Step
 from qrmax.planning.finite_horizon import stage_values
 from qrmax.seeding import stream
+from random_problems import NON_NEGATIVE, problems
 from small_problems import RIGHT, errand
 
 pytestmark = pytest.mark.small_enough_without_jit
@@ -228,3 +232,21 @@ def test_one_that_knows_the_machine_learns_from_a_step_for_every_task_state() ->
     assert knowing.q[2, has_key].tolist() == [0.0, 1.0]
     values = plan(knowing, 2, has_key, start=2)[:, RIGHT]
     assert values == pytest.approx([1 + 3 / 4, 1 + 2 / 4, 1.0])
+
+
+@pytest.mark.parametrize("name", [*KINDS, "ucbvi-b-rm"])
+@given(problem=problems(NON_NEGATIVE), seed=st.integers(0, 1000))
+@settings(max_examples=20)
+def test_a_plan_that_is_kept_up_is_one_made_from_scratch(
+    name: str, problem: Problem, seed: int
+) -> None:
+    """Only what can lead to a change is planned for anew, and nothing else would change."""
+    assume(problem.start()[~problem.done()].any() and not problem.machine.is_random)
+    kept_up, anew = (trial(name, problem, seed=seed, horizon=6) for _ in range(2))
+    for _ in range(60):
+        assert isinstance(anew.agent, FiniteHorizon)
+        anew.agent.plan.outdated = True
+        anew.agent.plan.settled[:] = -1
+        kept_up.play(1)
+        anew.play(1)
+    assert kept_up.state() == anew.state()

@@ -161,6 +161,7 @@ def test_a_break_at_a_check_or_beside_it_changes_nothing(name: str, stop: Any) -
     assert_same_run(with_breaks(LEARNERS[name], corridor(), all_at_once, **options), whole)
 
 
+@pytest.mark.filterwarnings("ignore:horizon is .*:qrmax.QRMaxWarning")
 @pytest.mark.parametrize("name", ["qrmax", *WITH_A_HORIZON])
 def test_a_break_at_every_single_step_changes_nothing(name: str) -> None:
     options = {"seed": 3, "evaluate_every": 10, "stop": "budget", "max_steps": 60}

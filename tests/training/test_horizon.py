@@ -11,9 +11,15 @@ import pytest
 import qrmax
 from gym_worlds import Room, cliff, in_order, lake, successes
 from qrmax.agents.finite_horizon import FiniteHorizon
+from qrmax.errors import ParameterError
 from qrmax.seeding import Stream, stream
+from qrmax.training.environment import EnvPlayer
+from qrmax.training.run import finish, make_session
 from small_problems import payday, riverswim
 from small_runs import WITH_A_HORIZON, corridor, session_of
+
+# on purpose: the world may end an episode before the agent does
+pytestmark = pytest.mark.filterwarnings("ignore:horizon is .*:qrmax.QRMaxWarning")
 
 every_name = pytest.mark.parametrize("name", WITH_A_HORIZON)
 BUDGET: dict[str, Any] = {"stop": "budget", "evaluate_every": 10**6}
@@ -189,3 +195,51 @@ def test_a_cliff_is_walked_along(name: str) -> None:
     assert all(-100.0 * 30 <= row.start_value <= 50.0 for row in run.curve)
     seen, info = env.reset(seed=0)
     assert env.action_space.contains(run.act(seen, info))
+
+
+@every_name
+def test_a_policy_with_stages_is_played_stage_by_stage(name: str) -> None:
+    run = qrmax.train(name, lake(), horizon=20, max_steps=300, seed=1)
+    observation = {"state": 0, "task": 0}
+    played = [run.act(observation, stage=stage) for stage in range(20)]
+    assert played == run.recommendation[:, 0, 0].tolist()
+    assert run.act(observation) == played[0]
+    for stage in (-1, 20):
+        with pytest.raises(ParameterError, match=f"stage is {stage}; allowed: 0 to 19"):
+            run.act(observation, stage=stage)
+
+
+def test_episodes_that_agent_and_world_end_at_once_are_counted_once() -> None:
+    room = gymnasium.wrappers.TimeLimit(Room("discrete"), 7)
+    env = qrmax.TaskWrapper(room, in_order("never"), labels=lambda *_: ())
+    session = make_session("psrl", env, horizon=7, max_steps=70, evaluate_every=1000)
+    finish(session)
+    assert isinstance(session.task, EnvPlayer)
+    assert len(session.task.episodes) == 10
+
+
+def test_a_horizon_longer_than_episodes_are_is_warned_of() -> None:
+    with pytest.warns(qrmax.QRMaxWarning, match="plans for steps that never come; give horizon=9"):
+        make_session("psrl", riverswim(limit=9), horizon=10)
+
+
+def test_a_horizon_within_which_nothing_is_paid_is_warned_of() -> None:
+    with pytest.warns(qrmax.QRMaxWarning, match="is paid anything within 20 steps"):
+        qrmax.train("psrl", qrmax.make("office/map0/exp0"), horizon=20, max_steps=3000)
+
+
+def test_rewards_below_r_min_are_warned_of_once() -> None:
+    with pytest.warns(qrmax.QRMaxWarning) as caught:
+        qrmax.train("psrl", cliff(), horizon=30, max_steps=300)
+    below = [
+        str(warning.message) for warning in caught if "less than r_min" in str(warning.message)
+    ]
+    assert below == [
+        "a step paid -1, which is less than r_min = 0, and may be taken for that; "
+        "give r_min=-1 or less"
+    ]
+
+
+def test_a_plan_that_no_memory_holds_is_refused() -> None:
+    with pytest.raises(ParameterError, match="GB of memory; give a smaller one"):
+        make_session("psrl", qrmax.make("office/map3/exp5"), horizon=10**9)

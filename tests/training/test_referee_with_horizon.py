@@ -36,6 +36,7 @@ def test_the_optimum_is_that_of_the_horizon() -> None:
     assert referee.gap(referee.solution.policy) == 0.0
 
 
+@pytest.mark.filterwarnings("ignore:no policy .*:qrmax.QRMaxWarning")  # 5 steps are too few
 @pytest.mark.parametrize(("horizon", "steps"), [(5, 5), (12, 12), (13, 12), (500, 12)])
 def test_the_optimum_respects_the_limit_of_the_problem(horizon: int, steps: int) -> None:
     problem = corridor(limit=12)
@@ -143,3 +144,25 @@ def test_a_referee_of_another_horizon_is_refused() -> None:
             )
     with pytest.raises(ParameterError, match=r"horizon 20; .*and horizon None"):
         make_session("qrmax", problem, referee=Referee(problem, 0.9, 20))
+
+
+def test_without_discount_a_nominal_run_is_to_pay_as_much_as_the_best() -> None:
+    """On map4 regular coffee is a success as well, and pays a thousandth of the good one."""
+    problem = qrmax.make("office/map4/exp6", slip=0.0)
+    referee = Referee(problem, 1.0, 150)
+    good = referee.solution.policy
+    edges = problem.machine.edges
+    regular = qrmax.RewardMachine(  # as if there were no good coffee
+        [edge for edge in edges if "has_good_coffee" not in (edge.source, edge.target)],
+        initial="start",
+        success=["delivered"],
+        states=problem.machine.states,
+    )
+    other = qrmax.Problem(
+        problem.mdp, regular, problem.labels, problem.label, max_episode_steps=1000
+    )
+    modest = qrmax.solve_horizon(other, 150).policy
+    assert referee.nominal_length(good) is not None
+    assert referee.nominal_length(modest) is not None
+    assert passes(Nominal(), good, referee)
+    assert not passes(Nominal(), modest, referee)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numba import njit
 
+from qrmax.errors import ParameterError
 from qrmax.planning.arrays import Belief, Stages
 
 if TYPE_CHECKING:  # numba does not read annotations
@@ -81,11 +82,18 @@ def make_stages(
     >>> make_stages(3, 0.5, 2.0, (1, 10)).v_max.tolist()
     [3.5, 3.0, 2.0]
     """
+    try:
+        ahead, beyond = np.zeros((horizon, *shape)), np.zeros((horizon, shape[0]))
+    except MemoryError as error:
+        raise ParameterError(
+            f"horizon is {horizon}: to plan so many steps for {shape[0] * shape[1]} pairs takes "
+            f"{horizon * shape[0] * shape[1] * 8 / 1e9:,.0f} GB of memory; give a smaller one"
+        ) from error
     v_max, most = np.empty(horizon), 0.0
     for h in reversed(range(horizon)):
         most = r_span + gamma * most
         v_max[h] = most
-    return Stages(gamma, v_max, hopeful, np.zeros((horizon, *shape)), np.zeros((horizon, shape[0])))
+    return Stages(gamma, v_max, hopeful, ahead, beyond)
 
 
 @_compiled

@@ -49,10 +49,14 @@ class StagedSolution:
 
 
 def solve_horizon(problem: Problem, horizon: int, gamma: float = 1.0) -> StagedSolution:
-    """The optimal policy `[h, s, q]` of episodes that are cut off after `horizon` steps."""
+    """The optimal policy `[h, s, q]` of episodes that are cut off after `horizon` steps.
+
+    Where the problem cuts them off earlier, the policy has no more stages than that.
+    """
     check_problem(problem)
     check_count("horizon", horizon)
     check_range("gamma", gamma, above=0.0, at_most=1.0)
+    horizon = min(horizon, problem.max_episode_steps or horizon)
     model = model_of(problem)
     belief, stages = _truth(model), make_stages(horizon, gamma, NO_LIMIT, model.done.shape)
     choice = np.zeros(stages.ahead.shape, dtype=np.int32)

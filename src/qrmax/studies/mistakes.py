@@ -106,7 +106,8 @@ def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
         if type(value := layer.get(key)) is int:
             yield from tried(f"{prefix}{key}", check_count, key, value)
     if isinstance(value := layer.get("gamma"), int | float) and not isinstance(value, bool):
-        yield from tried(f"{prefix}gamma", make_config, "q-learning", {"gamma": value})
+        # 1 is for agents with a horizon; the others will say so themselves
+        yield from tried(f"{prefix}gamma", make_config, "psrl", {"gamma": value})
 
 
 def _contradictions(speaking: Sequence[dict[str, Any]]) -> Iterator[Mistake]:

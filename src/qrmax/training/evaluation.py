@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qrmax.agents import kernels
+from qrmax.errors import warn
 from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
 from qrmax.planning.arrays import FloatArray, IntArray
@@ -62,15 +63,21 @@ class Referee:
     @cached_property
     def solution(self) -> Solution | StagedSolution:
         """The optimum."""
-        limit = self.problem.max_episode_steps
         if self.horizon is None:
             return solve(self.problem, self.gamma)
-        return solve_horizon(self.problem, min(self.horizon, limit or self.horizon), self.gamma)
+        return solve_horizon(self.problem, self.horizon, self.gamma)
 
     @cached_property
     def best(self) -> float:
         """What the optimal policy brings."""
-        return evaluate(self.problem, self.solution.policy, self.gamma).start_value
+        best = evaluate(self.problem, self.solution.policy, self.gamma).start_value
+        lowest, highest = self.problem.reward_range()
+        if isinstance(self.solution, StagedSolution) and best == 0.0 <= lowest < highest:
+            warn(
+                f"no policy for {self.problem.name!r} is paid anything within "
+                f"{self.solution.horizon} steps: any is as good as the best; give a longer horizon"
+            )
+        return best
 
     @cached_property
     def shortest(self) -> int | None:

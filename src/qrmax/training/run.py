@@ -100,6 +100,7 @@ def make_session(
         config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
         _warn_of_pessimism(problem, config, highest)
         _warn_of_chance(agent, problem.machine, config)
+        _warn_of_a_long_horizon(problem, config)
         if lowest == highest == 0.0:
             warn(f"{problem.name!r} never pays anything: any policy is as good as any other")
         return Session(agent, config, problem, training, referee=referee)
@@ -229,10 +230,11 @@ class Run:
         referee = self._session.referee
         return None if referee is None else referee.gap(self.recommendation)
 
-    def act(self, observation: Any, info: Any = None) -> int:
+    def act(self, observation: Any, info: Any = None, *, stage: int = 0) -> int:
         """The greedy action for an observation of the environment trained on.
 
-        Where labels belong to whole steps, `info` is needed as well.
+        Where labels belong to whole steps, `info` is needed as well. Where the policy depends on
+        the stage, `stage` says how many steps the episode has had.
         """
         task = self._session.task
         if not (isinstance(observation, Mapping) and {"state", "task"} <= observation.keys()):
@@ -241,9 +243,23 @@ class Run:
                 'with "state" and "task"'
             )
         if isinstance(task, Problem):
-            return int(self.policy[int(observation["state"]), int(observation["task"])])
+            return int(self._at(stage)[int(observation["state"]), int(observation["task"])])
         s = task.number(observation, info)
-        return int(self.policy[s, int(observation["task"])]) + int(task.env.action_space.start)
+        first = int(task.env.action_space.start)
+        return int(self._at(stage)[s, int(observation["task"])]) + first
+
+    def _at(self, stage: int) -> IntArray:
+        """The policy of a stage, `[s, q]`."""
+        policy = self.recommendation
+        if policy.ndim == 2:
+            return policy
+        if not 0 <= stage < len(policy):
+            raise ParameterError(
+                f"stage is {shown(stage)}; allowed: 0 to {len(policy) - 1}, as the episodes it was "
+                f"trained for have {len(policy)} steps"
+            )
+        actions: IntArray = policy[stage]
+        return actions
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into a file, from which `qrmax.load` makes the run again."""
@@ -289,6 +305,15 @@ def _warn_of_chance(agent: str, machine: RewardMachine, config: Any) -> None:
         warn(
             f"task {machine.name!r} has chance in it, and t_task is 1: what happens first is taken "
             "for what always happens; give t_task=20, say"
+        )
+
+
+def _warn_of_a_long_horizon(problem: Problem, config: Any) -> None:
+    horizon, limit = getattr(config, "horizon", 0), problem.max_episode_steps
+    if limit is not None and horizon > limit:
+        warn(
+            f"horizon is {horizon}, but episodes of {problem.name!r} end after {limit} steps: it "
+            f"plans for steps that never come; give horizon={limit}"
         )
 
 
