@@ -24,6 +24,7 @@ KEYS = {
     "start_value",
     "gap",
     "success",
+    "mean_length",
     "nominal_length",
     "seconds",
     "settings",
@@ -53,7 +54,7 @@ def test_a_run_says_what_python_says() -> None:
     assert found["stage_0"] is None
 
 
-HORIZON = ["office/map0/exp0", "--agent", "ucbvi-b-rm", "--set", "horizon=50"]
+HORIZON = ["office/map0/exp0", "--agent", "ucbvi-b-rm", "--horizon", "50"]
 
 
 def test_a_run_with_stages_is_judged_by_them_and_says_what_the_first_alone_brings() -> None:
@@ -128,6 +129,8 @@ def test_the_published_rules_are_named() -> None:
         (["office/map1/exp1", "--agent", "qrm", "--alpha", "0.3"], "is --set alpha="),
         (["office/map1/exp1", "--agent", "qrm", "--published"], "unknown setting of qrm"),
         (["office/map1/exp1", "--set", "gamma=0.5", "--gamma", "0.9"], "give one of them"),
+        (["office/map1/exp1", "--agent", "psrl", "--horizon", "0"], "horizon is 0"),
+        (["office/map1/exp1", "--horizon", "9"], "unknown setting of qrmax 'horizon'"),
         (["--resume", "nothing.run", "--set", "gamma=0.5"], "leave --set out"),
         (["office/map1/exp1", "--save", "no/such/folder/x"], "there is no folder"),
         (["--resume", "nothing.run"], "there is no such file"),

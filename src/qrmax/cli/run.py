@@ -54,6 +54,7 @@ def _read_value(text: str) -> Any:
         "qrmax run office/map1/exp5 --agent qrmax-rm --seed 7 --set t_env=20",
         "qrmax run office/map1/exp5 --agent rmax --save rmax.run   (Ctrl-C saves, too)",
         "qrmax run --resume rmax.run --max-steps 5000000",
+        "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
     )
 )
@@ -72,6 +73,11 @@ def _read_value(text: str) -> Any:
     "--published", is_flag=True, help="The rules of the published code, not those of the paper."
 )
 @click.option("--gamma", type=float, help="The discount; the same as --set gamma=...")
+@click.option(
+    "--horizon",
+    type=int,
+    help="Steps that UCBVI, PSRL and OPSRL plan for; the same as --set horizon=...",
+)
 @click.option("--max-steps", type=int, help="Steps at most.  [default: 1000000]")
 @click.option(
     "--stop",
@@ -93,7 +99,11 @@ def _read_value(text: str) -> Any:
     type=click.Path(path_type=Path),
     help="Go on with the run in this file, and save it there.",
 )
-@click.option("--show", is_flag=True, help="Show the learned moves on the map, stage by stage.")
+@click.option(
+    "--show",
+    is_flag=True,
+    help="Show the learned moves on the map, one task state after the other.",
+)
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @as_json
 def run(
@@ -142,11 +152,12 @@ def _new(options: dict[str, Any]) -> Session:
     rule = {key: options.pop(key) for key in ("within", "in_a_row", "episodes", "alpha")}
     stop, published = options.pop("stop"), options.pop("published")
     seed, max_steps = options.pop("seed"), options.pop("max_steps")
-    every, gamma = options.pop("evaluate_every"), options.pop("gamma")
-    if gamma is not None:
-        if "gamma" in settings:
-            raise click.UsageError("--gamma and --set gamma=... are the same: give one of them.")
-        settings["gamma"] = gamma
+    every = options.pop("evaluate_every")
+    for name in ("gamma", "horizon"):
+        value = options.pop(name)
+        if value is not None and name in settings:
+            raise click.UsageError(f"--{name} and --set {name}=... are the same: give one of them.")
+        settings |= {} if value is None else {name: value}
     check_agent(agent)
     problem = make_problem(**options)
 
@@ -233,6 +244,7 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
                 "start_value": evaluation.start_value,
                 "gap": outcome.gap,
                 "success": evaluation.success,
+                "mean_length": evaluation.mean_length,
                 "nominal_length": evaluation.nominal_length,
                 "seconds": outcome.seconds,
                 "settings": config,

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     type=int,
     help="Steps of an episode: the best policy then depends on how many are left.",
 )
-@click.option("--show", is_flag=True, help="Show the best moves on the map, stage by stage.")
+@click.option(
+    "--show", is_flag=True, help="Show the best moves on the map, one task state after the other."
+)
 @as_json
 def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **options: Any) -> None:
     """Solve PROBLEM exactly, such as office/map1/exp5.
@@ -67,8 +69,8 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
         solution = solve_problem(problem, gamma)
         episodes = "episodes of any length"
     else:
-        limit = min(horizon, limit or horizon)
-        solution = solve_horizon(problem, limit, gamma)
+        solution = solve_horizon(problem, horizon, gamma)
+        limit = solution.horizon
         episodes = f"episodes of {limit} steps"
     result = evaluate(problem, solution.policy, gamma)
     seconds = time.perf_counter() - started

@@ -45,7 +45,7 @@ def study_layout(study: Study) -> Layout:
     specs = {cell.problem.label: cell.problem for cell in study.cells}
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
-        about=study.about,
+        about=" ".join(part for part in (study.about, judged(study)) if part),
         command=f"qrmax sweep {name}{protocol}",
         seeds=study.seeds,
         problems=study.problems,
@@ -61,6 +61,38 @@ def study_layout(study: Study) -> Layout:
         optimum_reference=published,
         compare=study.comparable,
     )
+
+
+def judged(study: Study) -> str:
+    """What the learners are judged by, where that is not the same for all of them.
+
+    >>> import qrmax
+    >>> judged(qrmax.load_study("paper/table4"))
+    ''
+    """
+    labels: dict[tuple[float, bool], list[str]] = {}  # by gamma, and whether there is a horizon
+    horizons: dict[int, list[str]] = {}
+    for cell in study.cells:
+        gamma, horizon = cell.settings["gamma"], cell.settings.get("horizon")
+        labels.setdefault((gamma, horizon is not None), []).append(cell.label)
+        if horizon is not None:
+            horizons.setdefault(horizon, []).append(cell.problem.label)
+    if len(labels) == 1 and len(horizons) <= 1:
+        return ""
+    parts = [
+        f"{_listed(names)} at gamma {gamma:g}{' in episodes of H steps' if staged else ''}"
+        for (gamma, staged), names in labels.items()
+    ]
+    steps = "; ".join(f"{horizon} on {_listed(names)}" for horizon, names in horizons.items())
+    lengths = f" H is {steps}." if horizons else ""
+    return (
+        "Each learner is judged by what it plans for, beside the best policy for that: "
+        f"{'; '.join(parts)}.{lengths}"
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
 
 
 class Optimum(NamedTuple):
