@@ -8,6 +8,7 @@
     ├── TaskError         (ValueError)    a reward machine that makes no sense, or its file
     ├── MapError          (ValueError)    a map file that makes no sense
     ├── ModelError        (ValueError)    arrays that are no decision process
+    ├── ObservationError  (ValueError)    what an environment showed is no observation
     ├── CheckpointError   (ValueError)    a file that holds no run, or not all of it
     ├── StudyError        (ValueError)    a study that makes no sense; every mistake is listed
     ├── StoreError        (RuntimeError)  a results folder that is in use, or is none
@@ -72,6 +73,10 @@ class MapError(QRMaxError, ValueError):
 
 class ModelError(QRMaxError, ValueError):
     """Arrays that do not form a decision process."""
+
+
+class ObservationError(QRMaxError, ValueError):
+    """What an environment showed cannot be an observation: NaN, infinite, of another shape."""
 
 
 class CheckpointError(QRMaxError, ValueError):

@@ -3,13 +3,19 @@
     agent.begin(s, q)                    an episode starts
     agent.act(s, q) -> a                 the action to take now
     agent.update(s, q, a, step)          learn from what it led to
-    agent.policy() -> [s, q]             the greedy policy, the first of equally good actions
+    agent.recommendation()               the policy to judge it by
     agent.snapshot(), agent.restore(...) everything learned, as named arrays
 
 An agent knows the sizes of a problem, its own settings and a random stream. It never sees the
-world; agents that know the machine are given it. The Python methods are the definition of an
-algorithm. `fast_forward` runs the same algorithm compiled, on tabular problems, with bit-identical
-results: it takes steps until one needs thought, and leaves that one to `update`.
+world; agents that know the machine are given it. To most a state is a number. Where the world shows
+vectors, an agent that can make something of them is asked first, and s is what it says:
+
+    agent.perceive(observation, label) -> s
+
+A `Tabular` agent has its `policy() -> [s, q]`, the greedy one, the first of equally good actions.
+The Python methods are the definition of an algorithm; `fast_forward` runs the same algorithm
+compiled, with bit-identical results: it takes steps until one needs thought, and leaves that one to
+`update`.
 """
 
 from __future__ import annotations
@@ -28,11 +34,14 @@ from qrmax.model.simulator import Simulator, Step
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.seeding import Stream
 
+State = Any
+"""A state as an agent sees it: a number, or what its `perceive` has made of an observation."""
+
 
 class Sizes(NamedTuple):
     """How large a problem is."""
 
-    states: int  # |S|
+    states: int  # |S|; where there are observations, how many to have room for at first
     task_states: int  # |Q|
     actions: int  # |A|
 
@@ -76,8 +85,8 @@ class Agent(ABC):
     name: ClassVar[str]
     knows_machine: ClassVar[bool] = False
     factored: ClassVar[bool] = False  # learns what the machine does by the state reached
+    perceives: ClassVar[bool] = False  # sees observations; is made with `Observations`
     Config: ClassVar[type[AgentConfig]]
-    loop: ClassVar[Callable[..., Any]]  # its compiled form
 
     def __init__(
         self, sizes: Sizes, config: AgentConfig, rng: Stream, experience: Experience
@@ -90,7 +99,11 @@ class Agent(ABC):
     def __repr__(self) -> str:
         return f"{self.name}({self.config})"
 
-    def begin(self, s: int, q: int) -> None:  # noqa: B027 (most agents do not care)
+    def perceive(self, observation: Any, label: int) -> State:
+        """What the agent makes of an observation, and of the number of its label."""
+        raise NotImplementedError  # the trainer asks those that `perceives` only
+
+    def begin(self, s: State, q: int) -> None:  # noqa: B027 (most agents do not care)
         """An episode starts in (s, q)."""
 
     @property
@@ -99,29 +112,16 @@ class Agent(ABC):
         return False
 
     @abstractmethod
-    def act(self, s: int, q: int) -> int:
+    def act(self, s: State, q: int) -> int:
         """The action to take now."""
 
     @abstractmethod
-    def update(self, s: int, q: int, a: int, step: Step) -> None:
+    def update(self, s: State, q: int, a: int, step: Step) -> None:
         """Learn from what action a in (s, q) led to."""
 
     @abstractmethod
-    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
-        """Take up to so many steps, compiled; stop after one that needs thought."""
-
-    @property
-    @abstractmethod
-    def q(self) -> FloatArray:
-        """The value of every action as the agent sees it, `[s, q, a]`."""
-
-    @abstractmethod
-    def policy(self) -> IntArray:
-        """The greedy policy, `[s, q]`: the first of equally good actions."""
-
-    def recommendation(self) -> IntArray:
-        """The policy to judge it by: `[s, q]`, or `[h, s, q]` where it depends on the stage."""
-        return self.policy()
+    def recommendation(self) -> Any:
+        """The policy to judge it by."""
 
     @abstractmethod
     def snapshot(self) -> dict[str, NDArray[Any]]:
@@ -139,6 +139,29 @@ class Agent(ABC):
     def known(self) -> Known | None:
         """How much of its model is known; None where there is no model."""
         return None
+
+
+class Tabular(Agent):
+    """A learner that keeps tables of numbered states."""
+
+    loop: ClassVar[Callable[..., Any]]  # its compiled form
+
+    @abstractmethod
+    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+        """Take up to so many steps, compiled; stop after one that needs thought."""
+
+    @property
+    @abstractmethod
+    def q(self) -> FloatArray:
+        """The value of every action as the agent sees it, `[s, q, a]`."""
+
+    @abstractmethod
+    def policy(self) -> IntArray:
+        """The greedy policy, `[s, q]`: the first of equally good actions."""
+
+    def recommendation(self) -> Any:
+        """Its policy: `[s, q]`, or `[h, s, q]` where it depends on the stage."""
+        return self.policy()
 
     def numbers(self, simulator: Simulator) -> tuple[Numbers, Numbers]:
         """The random numbers of the world and of the agent, for a compiled loop."""

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import beliefs, kernels
-from qrmax.agents.base import Agent, AgentConfig, Ahead, Known, Sizes, as_lesson
+from qrmax.agents.base import AgentConfig, Ahead, Known, Sizes, Tabular, as_lesson
 from qrmax.agents.choice import among_best
 from qrmax.agents.episode_plan import EpisodePlan
 from qrmax.agents.experience import Experience
@@ -58,7 +58,7 @@ class FiniteHorizonConfig(AgentConfig):
         return self.r_max - self.r_min
 
 
-class FiniteHorizon(Agent):
+class FiniteHorizon(Tabular):
     """An agent that plans for each episode anew."""
 
     config: FiniteHorizonConfig

@@ -14,7 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from qrmax.agents import kernels
-from qrmax.agents.base import Agent, AgentConfig, Ahead, Known, as_lesson
+from qrmax.agents.base import AgentConfig, Ahead, Known, Tabular, as_lesson
 from qrmax.agents.choice import among_best
 from qrmax.agents.kernels import Counting, Outlook
 from qrmax.errors import check_count, check_flag, check_range
@@ -54,7 +54,7 @@ class ModelBasedConfig(AgentConfig):
         return self.r_max / (1.0 - self.gamma) if self.v_max is None else self.v_max
 
 
-class ModelBased(Agent):
+class ModelBased(Tabular):
     """An agent with counters and a planner."""
 
     config: ModelBasedConfig

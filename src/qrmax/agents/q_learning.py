@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import kernels
-from qrmax.agents.base import Agent, AgentConfig, Ahead, Sizes
+from qrmax.agents.base import AgentConfig, Ahead, Sizes, Tabular
 from qrmax.agents.choice import among_best
 from qrmax.agents.experience import Experience
 from qrmax.errors import check_range
@@ -42,7 +42,7 @@ class QLearningConfig(AgentConfig):
         check_range("q0", self.q0, at_least=-1e300, at_most=1e300)
 
 
-class QLearning(Agent):
+class QLearning(Tabular):
     """Q-learning: sees the machine's state, does not know the machine, keeps no model."""
 
     name = "q-learning"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ steps the episode has had, and whether it is over."""
 class Step(NamedTuple):
     """What one action led to."""
 
-    s: int  # the world state reached
+    s: Any  # the world state reached: a number, or what the agent perceives of it
     q: int  # the machine state reached
     label: int  # what the machine read
     r_env: float  # what the world paid

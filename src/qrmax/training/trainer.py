@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from qrmax.agents.base import Agent, AgentConfig, Lesson, Sizes
+from qrmax.agents.base import Agent, AgentConfig, Lesson, Sizes, Tabular
 from qrmax.agents.registry import make_agent
 from qrmax.errors import ParameterError, check_count, check_flag, warn
 from qrmax.model.problem import Problem
@@ -159,16 +159,17 @@ class Session:
 
     def _take(self, limit: int) -> None:
         """Take up to so many steps."""
-        if isinstance(self.player, Simulator) and self.training.compiled:
+        player, agent = self.player, self.agent
+        compiled = self.training.compiled
+        if compiled and isinstance(player, Simulator) and isinstance(agent, Tabular):
             target = self.progress.step + min(limit, STRETCH)
             while self.progress.step < target:
-                taken, lesson = self.agent.fast_forward(self.player, target - self.progress.step)
+                taken, lesson = agent.fast_forward(player, target - self.progress.step)
                 self.progress.step += taken
                 if lesson is not None:
                     self._learn(lesson)
             return
         for _ in range(min(limit, PYTHON_STRETCH)):
-            player, agent = self.player, self.agent
             if player.over:
                 player.reset()
                 agent.begin(player.s, player.q)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from qrmax.agents.base import Tabular
 from qrmax.agents.registry import agent_class, default_settings
 from qrmax.automata.edges import Edge
 from qrmax.automata.reward_machine import RewardMachine
@@ -19,7 +20,8 @@ from qrmax.training.stopping import Exact
 
 def needs_compiling(agent: str) -> bool:
     """Whether the first run of this agent will take a while longer."""
-    kernels = [solve_layer, agent_class(agent).loop]
+    kind = agent_class(agent)
+    kernels = [solve_layer, *([kind.loop] if issubclass(kind, Tabular) else [])]
     if _plans(agent):
         kernels.append(settle)
     if _has_horizon(agent):

@@ -1,0 +1,94 @@
+"""What can be observed where states are not numbered: a box of real numbers, brought to [-1, 1].
+
+Learners see an observation normalised: a dimension with bounds is scaled to them, and what lies
+outside is clipped; one without (a velocity, say) is squashed, x / (1 + |x|). What is no observation
+(another shape, NaN, infinite) is an error, never a number.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qrmax.errors import ObservationError, ParameterError, shown
+
+FAR = 1e30  # bounds beyond this are no bounds: environments use the largest float for infinity
+
+
+class Scaling(NamedTuple):
+    """How each dimension becomes a number from -1 to 1, for compiled code.
+
+    x, clipped, becomes 2 (x - low) / (high - low) - 1, or, where `squashed`, x / (1 + |x|).
+    """
+
+    low: NDArray[np.float64]  # [d]
+    high: NDArray[np.float64]  # [d]
+    squashed: NDArray[np.bool_]  # [d]
+
+
+class Observations:
+    """The observations of a world: vectors between `low` and `high`.
+
+    >>> box = Observations(low=[0.0, -np.inf], high=[10.0, np.inf])
+    >>> box.normalise([2.5, 3.0]).tolist()
+    [-0.5, 0.75]
+    >>> box.normalise([2.5, np.nan])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    qrmax.errors.ObservationError: the observation [2.5, nan] has nan in dimension 1; needed: ...
+    """
+
+    def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
+        self.low = np.asarray(low, dtype=np.float64).reshape(-1)
+        self.high = np.asarray(high, dtype=np.float64).reshape(-1)
+        if self.low.shape != self.high.shape or not self.low.size:
+            raise ParameterError(
+                f"bounds of {self.low.size} and {self.high.size} dimensions; needed: the same "
+                "number of both, at least one"
+            )
+        wrong = ~(self.low < self.high)
+        if wrong.any():
+            i = int(wrong.argmax())
+            raise ParameterError(
+                f"dimension {i} is bounded by {self.low[i]:g} and {self.high[i]:g}; needed: a low "
+                "bound below the high one"
+            )
+        squashed = (self.low < -FAR) | (self.high > FAR)
+        self.scaling = Scaling(
+            np.where(squashed, -1.0, self.low), np.where(squashed, 1.0, self.high), squashed
+        )
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers an observation has."""
+        return len(self.low)
+
+    def normalise(self, observation: Any) -> NDArray[np.float64]:
+        """An observation as numbers from -1 to 1."""
+        x = self.check(observation)
+        low, high, squashed = self.scaling
+        scaled = 2.0 * (np.minimum(np.maximum(x, low), high) - low) / (high - low) - 1.0
+        return np.where(squashed, x / (1.0 + np.abs(x)), scaled)
+
+    def check(self, observation: Any) -> NDArray[np.float64]:
+        """An observation as a vector; an error where it is none."""
+        try:
+            x = np.asarray(observation, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError) as error:
+            raise ObservationError(
+                f"the observation {shown(observation)} is no vector of {self.dimension} numbers"
+            ) from error
+        if len(x) != self.dimension:
+            raise ObservationError(
+                f"the observation {shown(observation)} has {len(x)} numbers; "
+                f"needed: {self.dimension}"
+            )
+        if not np.isfinite(x).all():
+            i = int((~np.isfinite(x)).argmax())
+            raise ObservationError(
+                f"the observation {shown(x.tolist())} has {x[i]} in dimension {i}; "
+                "needed: finite numbers"
+            )
+        return x
