@@ -134,12 +134,12 @@ class Estimated:
 
 
 def estimates(counter: Counter) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The outcomes of each pair, their probabilities and what they paid; anything if unknown."""
+    """The outcomes of each pair, their probabilities and the mean reward; anything if unknown."""
     n, outcome, tau, rho = counter.counts
     nothing = (n == 0)[:, :, None] & (np.arange(outcome.shape[2]) == 0)
     prob = (tau + nothing) / np.maximum(n, 1)[:, :, None]
-    paid = np.divide(rho, tau, out=np.zeros_like(rho), where=tau > 0)
-    return np.maximum(outcome, 0), prob, paid
+    paid = rho / np.maximum(n, 1)
+    return np.maximum(outcome, 0), prob, np.broadcast_to(paid[:, :, None], prob.shape)
 
 
 def no_machine(n_pairs: int) -> Counter:

@@ -53,12 +53,37 @@ def test_there_is_room_for_as_many_outcomes_as_turn_up() -> None:
         counter.record(0, 0, outcome, reward=float(outcome))
         counter.record(0, 0, outcome, reward=0.0)
     n, outcome, tau, rho = counter.counts
-    assert outcome.shape == tau.shape == rho.shape == (2, 1, 16)
+    assert outcome.shape == tau.shape == (2, 1, 16)
     assert outcome[0, 0].tolist() == [*range(9), *[NOTHING] * 7]
     assert tau[0, 0].tolist() == [2] * 9 + [0] * 7
-    assert rho[0, 0].tolist() == [*map(float, range(9)), *[0.0] * 7]
-    assert (n[1, 0], outcome[1, 0, 0], tau[1, 0, 0], rho[1, 0, 0]) == (1, 50, 1, 2.0)
+    assert rho[0, 0] == sum(range(9))
+    assert (n[1, 0], outcome[1, 0, 0], tau[1, 0, 0], rho[1, 0]) == (1, 50, 1, 2.0)
     assert [array.dtype for array in counter.counts] == [np.int32, np.int32, np.int32, np.float64]
+
+
+def test_moves_and_rewards_count_until_each_has_enough() -> None:
+    samples = [(5, 1.0), (6, 3.0), (7, 8.0)]
+    quick_moves = Counter(1, 1, threshold=2, for_rewards=3)
+    quick_rewards = Counter(1, 1, threshold=3, for_rewards=2)
+    for counter in (quick_moves, quick_rewards):
+        became_known = [counter.record(0, 0, *sample) for sample in samples]
+        assert became_known == [False, False, True]
+    assert quick_moves.estimate(0, 0).outcomes.tolist() == [5, 6]
+    assert quick_moves.estimate(0, 0).prob.tolist() == [0.5, 0.5]
+    assert quick_moves.estimate(0, 0).reward == 4.0
+    assert quick_rewards.estimate(0, 0).outcomes.tolist() == [5, 6, 7]
+    assert quick_rewards.estimate(0, 0).reward == 2.0
+
+
+def test_a_counter_that_grows_keeps_what_it_has_counted() -> None:
+    counter, roomy = Counter(1, 2, threshold=2), Counter(3, 5, threshold=2)
+    for each in (counter, roomy):
+        each.record(0, 1, 0, 1.0)
+    counter.grow(3, 5)
+    for each in (counter, roomy):
+        each.record(2, 4, 2, 7.0)
+    for ours, theirs in zip(counter.counts, roomy.counts, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("room", [1, 3])

@@ -220,3 +220,36 @@ def test_a_snapshot_that_points_nowhere_is_refused() -> None:
     arrays = planner.snapshot()
     with pytest.raises(ModelError, match=r"env.link has another size"):
         planner.restore({**arrays, "env.link": arrays["env.link"][:1]})
+
+
+@given(problems(NON_NEGATIVE), st.booleans(), st.randoms(use_true_random=False))
+def test_a_planner_that_grows_plans_what_one_with_all_the_room_plans(
+    problem: Problem, has_task: bool, random: st.DataObject
+) -> None:
+    product = problem.product()
+    n_q = problem.n_task_states if has_task else 1
+    mdp = problem.mdp if has_task else product
+
+    def planner(n_states: int) -> IncrementalPlanner:
+        sizes, told = (n_states, mdp.n_actions), {"optimistic": OPTIMISTIC, "tolerance": 1e-9}
+        if not has_task:
+            return IncrementalPlanner.without_task(*sizes, gamma=0.9, **told)
+        return IncrementalPlanner(n_states, n_q, mdp.n_actions, gamma=0.9, **told)
+
+    growing, roomy = planner(1), planner(mdp.n_states)
+    room = 1
+    lessons = [*np.ndindex(mdp.n_states, mdp.n_actions)]
+    random.shuffle(lessons)
+    for s, a in lessons:
+        succ, prob = mdp.succ[s, a], mdp.prob[s, a]
+        if (needed := int(max(s, *succ)) + 1) > room:
+            room = needed
+            growing.grow(room)
+        for each in (growing, roomy):
+            each.learn_env(s, a, succ, prob, mdp.expected_reward()[s, a])
+            for q in range(n_q) if has_task else ():
+                learn_task(each, problem, q, s)
+            each.replan()
+    growing.grow(mdp.n_states)
+    assert growing.value.tolist() == roomy.value.tolist()
+    assert growing.q.tolist() == roomy.q.tolist()

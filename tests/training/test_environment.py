@@ -179,8 +179,8 @@ def test_too_many_propositions_for_labels_of_steps_are_refused() -> None:
 
 def test_what_the_world_pays_and_what_the_task_pays_are_learned_apart() -> None:
     run = qrmax.train("qrmax", lake(), seed=1, t_env=1, max_steps=1500)
-    paid_by_world = np.argwhere(run.agent.env.counts.rho.sum(axis=2))
-    paid_by_task = np.argwhere(run.agent.task.counts.rho.sum(axis=2))
+    paid_by_world = np.argwhere(run.agent.env.counts.rho)
+    paid_by_task = np.argwhere(run.agent.task.counts.rho)
     assert paid_by_world.tolist() == [[14, 2]]  # right, from the cell before the lake's own goal
     assert run.agent.env.estimate(14, 2).reward == 1.0
     assert paid_by_task.tolist() == [[1, 0]]  # home, having been in the corner

@@ -88,7 +88,8 @@ class Counting(NamedTuple):
     outcome: IntArray
     tau: IntArray
     rho: FloatArray
-    threshold: int
+    for_moves: int
+    for_rewards: int
     of_pairs: bool
     times: int = 1
     counterfactual: bool = False
@@ -351,11 +352,13 @@ def _choose(
 
 @_inlined
 def _counts_plainly(
-    n: IntArray, outcome: IntArray, threshold: int, times: int, i: int, j: int, seen: int
+    n: IntArray, outcome: IntArray, t_env: int, t_moves: int, times: int, i: int, j: int, seen: int
 ) -> bool:
     """Whether counting a sample so many times is all there is to do: nothing becomes known."""
-    plainly = False
-    if n[i, j] + times < threshold:
+    plainly = n[i, j] >= t_moves
+    if n[i, j] + times >= t_env:
+        plainly = False
+    elif not plainly:
         for k in range(outcome.shape[2]):
             if outcome[i, j, k] == seen or outcome[i, j, k] == _NOTHING:
                 plainly = True
@@ -369,6 +372,8 @@ def _count(
     outcome: IntArray,
     tau: IntArray,
     rho: FloatArray,
+    t_moves: int,
+    t_rewards: int,
     times: int,
     i: int,
     j: int,
@@ -377,13 +382,16 @@ def _count(
 ) -> None:
     """Count a sample so many times (as `Counter.record` does)."""
     k = 0
-    while outcome[i, j, k] != seen and outcome[i, j, k] != _NOTHING:
-        k += 1
-    outcome[i, j, k] = seen
-    tau[i, j, k] += times
-    n[i, j] += times
+    if n[i, j] < t_moves:
+        while outcome[i, j, k] != seen and outcome[i, j, k] != _NOTHING:
+            k += 1
+        outcome[i, j, k] = seen
     for _ in range(times):
-        rho[i, j, k] += reward
+        if n[i, j] < t_moves:
+            tau[i, j, k] += 1
+        if n[i, j] < t_rewards:
+            rho[i, j] += reward
+        n[i, j] += 1
 
 
 @_compiled
@@ -401,7 +409,9 @@ def explore(
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
     done, terminal, longest = world.done, world.terminal, world.limit
     est_succ, est_prob, est_reward, gain, known_done, optimistic, joint, slack, first = outlook
-    n, outcome, tau, rho, t_env, of_pairs, times, counterfactual, n_task, t_task, untried = counting
+    n, outcome, tau, rho, t_moves, t_rewards, of_pairs = counting[:7]
+    times, counterfactual, n_task, t_task, untried = counting[7:]
+    t_env = max(t_moves, t_rewards)
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
     values = np.empty(succ.shape[1])
@@ -432,12 +442,12 @@ def explore(
                     plain = known_done[0, x_next] or not done[s_next, p_next]
                     if plain and n[x, a] < t_env:
                         often = times if p == q else 1
-                        plain = _counts_plainly(n, outcome, t_env, often, x, a, x_next)
+                        plain = _counts_plainly(n, outcome, t_env, t_moves, often, x, a, x_next)
         else:
             y, x = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
             plain = n_task[q, s_next] >= t_task and (known_done[y, x] or not terminated)
             if n[s, a] < t_env:
-                plain = plain and _counts_plainly(n, outcome, t_env, times, s, a, s_next)
+                plain = plain and _counts_plainly(n, outcome, t_env, t_moves, times, s, a, s_next)
             elif untried.size > 0:
                 plain = plain and not untried[s, q, a]
         if not plain:
@@ -451,9 +461,10 @@ def explore(
                     p_next = next_state[p, label, 0] if counterfactual else q_next
                     r_all = r_env + (task_reward[p, label, 0] if counterfactual else r_task)
                     often = times if p == q else 1
-                    _count(n, outcome, tau, rho, often, x, a, s_next * n_q + p_next, r_all)
+                    x_next = s_next * n_q + p_next
+                    _count(n, outcome, tau, rho, t_moves, t_rewards, often, x, a, x_next, r_all)
         elif n[s, a] < t_env:
-            _count(n, outcome, tau, rho, times, s, a, s_next, r_env)
+            _count(n, outcome, tau, rho, t_moves, t_rewards, times, s, a, s_next, r_env)
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
 
 

@@ -91,7 +91,8 @@ class QRMax(ModelBased):
         """How the compiled loop counts."""
         return kernels.Counting(
             *self.env.counts,
-            threshold=self.env.threshold,
+            for_moves=self.env.for_moves,
+            for_rewards=self.env.for_rewards,
             of_pairs=False,
             n_task=self.task.counts.n,
             t_task=self.task.threshold,

@@ -64,7 +64,8 @@ class RMax(ModelBased):
         """How the compiled loop counts."""
         return kernels.Counting(
             *self.pair.counts,
-            threshold=self.pair.threshold,
+            for_moves=self.pair.for_moves,
+            for_rewards=self.pair.for_rewards,
             of_pairs=True,
             counterfactual=self.experience.knows_machine,
         )

@@ -4,11 +4,16 @@ QR-Max counts the world and the machine apart, with the same counter and other i
 pairs of both with that counter once more. In the paper's names, for the world:
 
     tau(s, a, s')   how often a in s led to s'         P(s' | s, a)    = tau / n
-    rho(s, a, s')   what it paid then, in all          R_E(s, a, s')   = rho / n   (reward mass)
+    rho(s, a)       what it paid, in all               R_E(s, a)       = rho / n
     n(s, a)         how often it was tried             known once n has reached the threshold
 
 Only outcomes that were seen are stored: `outcome[i, j, k]` is the k-th of them, -1 where there are
 fewer.
+
+Moves and rewards may have thresholds of their own (t_T and t_R of the paper's Bucket-QR-Max, whose
+four counters these are, two for each factor). Both are counted from the first sample on, each until
+it has its own number, and a pair is known once both have: so n_T is min(n, t_T), n_R is
+min(n, t_R), and one number n serves for both.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.errors import ModelError
+from qrmax.model.growth import padded
 
 NOTHING = -1  # no outcome has been seen in this place yet
 
@@ -37,11 +43,13 @@ class Counts(NamedTuple):
     n: NDArray[np.int32]  # [i, j]
     outcome: NDArray[np.int32]  # [i, j, k]
     tau: NDArray[np.int32]  # [i, j, k]
-    rho: NDArray[np.float64]  # [i, j, k]
+    rho: NDArray[np.float64]  # [i, j]
 
 
 class Counter:
     """Counts samples of pairs (i, j) until each has had `threshold` of them.
+
+    With `for_rewards`, so many of the first samples count for the mean reward.
 
     >>> counter = Counter(2, 3, threshold=2)
     >>> counter.record(0, 1, outcome=5, reward=1.0)
@@ -52,13 +60,23 @@ class Counter:
     Estimate(outcomes=array([5, 4], dtype=int32), prob=array([0.5, 0.5]), reward=0.5)
     """
 
-    def __init__(self, first: int, second: int, *, threshold: int, outcomes: int = 4) -> None:
-        self.threshold = threshold
+    def __init__(
+        self,
+        first: int,
+        second: int,
+        *,
+        threshold: int,
+        for_rewards: int | None = None,
+        outcomes: int = 4,
+    ) -> None:
+        self.for_moves = threshold  # t_T
+        self.for_rewards = threshold if for_rewards is None else for_rewards  # t_R
+        self.threshold = max(self.for_moves, self.for_rewards)
         self.counts = Counts(
             n=np.zeros((first, second), dtype=np.int32),
             outcome=np.full((first, second, outcomes), NOTHING, dtype=np.int32),
             tau=np.zeros((first, second, outcomes), dtype=np.int32),
-            rho=np.zeros((first, second, outcomes)),
+            rho=np.zeros((first, second)),
         )
 
     def is_known(self, i: int, j: int) -> bool:
@@ -67,12 +85,15 @@ class Counter:
 
     def record(self, i: int, j: int, outcome: int, reward: float) -> bool:
         """Count a sample, unless (i, j) is known; returns whether it has just become known."""
-        if self.is_known(i, j):
+        n = self.counts.n[i, j]
+        if n >= self.threshold:
             return False
-        k = self._place(i, j, outcome)
-        self.counts.outcome[i, j, k] = outcome
-        self.counts.tau[i, j, k] += 1
-        self.counts.rho[i, j, k] += reward
+        if n < self.for_moves:
+            k = self._place(i, j, outcome)
+            self.counts.outcome[i, j, k] = outcome
+            self.counts.tau[i, j, k] += 1
+        if n < self.for_rewards:
+            self.counts.rho[i, j] += reward
         self.counts.n[i, j] += 1
         return self.is_known(i, j)
 
@@ -80,7 +101,19 @@ class Counter:
         """The outcomes of (i, j), their probabilities, and the mean reward."""
         n, outcome, tau, rho = (array[i, j] for array in self.counts)
         seen = [other != NOTHING for other in outcome.tolist()].count(True)
-        return Estimate(outcome[:seen], tau[:seen] / n, sum(rho.tolist()) / float(n))
+        moves, rewards = min(int(n), self.for_moves), min(int(n), self.for_rewards)
+        return Estimate(outcome[:seen], tau[:seen] / moves, float(rho) / rewards)
+
+    def grow(self, first: int, second: int) -> None:
+        """Make room for more pairs; what was counted stays where it is."""
+        n, outcome, tau, rho = self.counts
+        shape = (first, second)
+        self.counts = Counts(
+            padded(n, *shape),
+            padded(outcome, *shape, fill=NOTHING),
+            padded(tau, *shape),
+            padded(rho, *shape),
+        )
 
     def restore(self, counts: Counts) -> None:
         """Go on from these counts. Compiled code does not look: outcomes that are none are refused.
@@ -88,8 +121,9 @@ class Counter:
         What a pair (i, j) leads to has the same numbers as i.
         """
         n, outcome, tau, rho = counts
-        room = outcome.shape[2:] if outcome.shape[:2] == n.shape == self.counts.n.shape else ()
-        if not (outcome.shape == tau.shape == rho.shape) or len(room) != 1 or room[0] < 1:
+        alike = outcome.shape[:2] == n.shape == rho.shape == self.counts.n.shape
+        room = outcome.shape[2:] if alike else ()
+        if outcome.shape != tau.shape or len(room) != 1 or room[0] < 1:
             raise ModelError(f"counts of {self.counts.n.shape} pairs do not fit together")
         nothing = outcome == NOTHING
         if not ((outcome >= NOTHING) & (outcome < len(n))).all():
@@ -109,9 +143,5 @@ class Counter:
 
     def _double(self) -> None:
         n, outcome, tau, rho = self.counts
-        self.counts = Counts(
-            n,
-            np.concatenate([outcome, np.full_like(outcome, NOTHING)], axis=2),
-            np.concatenate([tau, np.zeros_like(tau)], axis=2),
-            np.concatenate([rho, np.zeros_like(rho)], axis=2),
-        )
+        shape = (*n.shape, 2 * outcome.shape[2])
+        self.counts = Counts(n, padded(outcome, *shape, fill=NOTHING), padded(tau, *shape), rho)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.errors import ModelError, check_range
+from qrmax.model.growth import padded
 from qrmax.planning import kernels
 from qrmax.planning.arrays import (
     EnvModel,
@@ -66,13 +67,9 @@ class IncrementalPlanner:
             gain=np.full(pairs, np.inf),
             done=np.zeros(pairs, dtype=bool),
         )
-        self._work = Worklist(
-            ring=np.zeros(pairs, dtype=np.int32),
-            first=np.zeros(n_task_states, dtype=np.int32),
-            length=np.zeros(n_task_states, dtype=np.int32),
-            waiting=np.zeros(pairs, dtype=bool),
-        )
+        self._work = _nothing_waiting(n_task_states, n_states)
         self.moves = np.eye(n_task_states, dtype=bool)  # [q, q']: seen machine moves
+        self._without_task = False
         self._find_order()
 
     @classmethod
@@ -83,10 +80,15 @@ class IncrementalPlanner:
         planner = cls(
             n_states, 1, n_actions, gamma=gamma, optimistic=optimistic, tolerance=tolerance
         )
-        planner.task.prob[:] = 1.0
-        planner.task.reward[:] = 0.0
-        planner.tables.gain[:] = gamma * planner.tables.value
+        planner._without_task = True
+        planner._know_that_there_is_no_task(0)
         return planner
+
+    def _know_that_there_is_no_task(self, first: int) -> None:
+        """The machine of states from the first one on: it stays, and pays nothing."""
+        self.task.prob[:, first:] = 1.0
+        self.task.reward[:, first:] = 0.0
+        self.tables.gain[:, first:] = self.rules.gamma * self.tables.value[:, first:]
 
     @property
     def value(self) -> FloatArray:
@@ -164,6 +166,33 @@ class IncrementalPlanner:
         kernels.value_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
         return True
 
+    def grow(self, n_states: int) -> None:
+        """Make room for more world states, of which nothing is known; between two plans."""
+        before, env, task, tables = len(self.env.head), self.env, self.task, self.tables
+        n_q = len(self.moves)
+        pairs = (n_q, n_states)
+        self.env = EnvModel(
+            succ=padded(env.succ, n_states),
+            prob=padded(env.prob, n_states),
+            reward=padded(env.reward, n_states, fill=np.inf),
+            head=padded(env.head, n_states, fill=kernels.NO_EDGE),
+            link=padded(env.link, n_states * env.succ[0].size, fill=kernels.NOT_LINKED),
+        )
+        self.task = TaskModel(
+            label=np.arange(n_states, dtype=np.int32),
+            next_state=padded(task.next_state, *pairs),
+            prob=padded(task.prob, *pairs),
+            reward=padded(task.reward, *pairs, fill=np.inf),
+        )
+        self.tables = Tables(
+            value=padded(tables.value, *pairs, fill=self.rules.optimistic),
+            gain=padded(tables.gain, *pairs, fill=np.inf),
+            done=padded(tables.done, *pairs),
+        )
+        if self._without_task:
+            self._know_that_there_is_no_task(before)
+        self._work = _nothing_waiting(n_q, n_states)
+
     def replan(self) -> int:
         """Bring all values up to date; returns how many backups it took."""
         backups: int = kernels.settle(
@@ -229,23 +258,27 @@ class IncrementalPlanner:
         """Make room for actions with more successors; doubling, so that it happens seldom."""
         old = self.env
         width = max(needed, 2 * old.succ.shape[2])
-        succ, prob = _padded(old.succ, width), _padded(old.prob, width)
+        shape = (*old.reward.shape, width)
+        succ, prob = padded(old.succ, *shape), padded(old.prob, *shape)
         head, link = kernels.link_predecessors(succ, prob)  # edges are numbered by the width
         self.env = old._replace(succ=succ, prob=prob, head=head, link=link)
 
     def _widen_task(self, needed: int) -> None:
         """Make room for machine events with more outcomes."""
         width = max(needed, 2 * self.task.prob.shape[2])
+        shape = (*self.task.reward.shape, width)
         self.task = self.task._replace(
-            next_state=_padded(self.task.next_state, width), prob=_padded(self.task.prob, width)
+            next_state=padded(self.task.next_state, *shape), prob=padded(self.task.prob, *shape)
         )
 
 
-def _padded(array: NDArray[Any], width: int) -> NDArray[Any]:
-    """The array with its last axis filled up with zeros."""
-    wider = np.zeros((*array.shape[:-1], width), dtype=array.dtype)
-    wider[..., : array.shape[-1]] = array
-    return wider
+def _nothing_waiting(n_task_states: int, n_states: int) -> Worklist:
+    return Worklist(
+        ring=np.zeros((n_task_states, n_states), dtype=np.int32),
+        first=np.zeros(n_task_states, dtype=np.int32),
+        length=np.zeros(n_task_states, dtype=np.int32),
+        waiting=np.zeros((n_task_states, n_states), dtype=bool),
+    )
 
 
 def _check_numbers(

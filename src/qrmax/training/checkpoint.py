@@ -36,7 +36,7 @@ from qrmax.training.trainer import STREAMS, Progress, Session, TrainingConfig
 
 FORMAT = "qrmax run"
 SCHEMA = 1
-GROWING = {"outcome", "tau", "rho", "succ", "prob", "weight", "link", "next_state"}  # in the end
+GROWING = {"outcome", "tau", "succ", "prob", "weight", "link", "next_state"}  # in the end
 
 Arrays = dict[str, NDArray[Any]]
 
