@@ -160,10 +160,10 @@ def test_a_file_of_a_later_schema_asks_for_a_later_qrmax(path: Path) -> None:
     a_run().save(path)
 
     def later(described: dict[str, Any], _: Tables) -> None:
-        described.update(schema=2, version="9.0", surprise="new")
+        described.update(schema=3, version="9.0", surprise="new")
 
     write_changed(path, later)
-    assert_refused(path, "written by qrmax 9.0 in schema 2")
+    assert_refused(path, "written by qrmax 9.0 in schema 3")
     assert_refused(path, "update qrmax")
 
 
@@ -248,6 +248,13 @@ def in_a_circle(link: np.ndarray) -> np.ndarray:
     return link
 
 
+def test_a_file_of_an_earlier_schema_is_refused(path: Path) -> None:
+    a_run().save(path)
+    write_changed(path, lambda described, _: described.update(schema=1, version="0.0.1"))
+    assert_refused(path, "written by qrmax 0.0.1 in schema 1")
+    assert_refused(path, "train it again")
+
+
 def all_empty(prefix: str, *names: str) -> Change:
     def change(_: dict[str, Any], arrays: Tables) -> None:
         for name in names:
@@ -259,7 +266,7 @@ def all_empty(prefix: str, *names: str) -> Change:
 def over_for_one(described: dict[str, Any], arrays: Tables) -> None:
     """The agent has had all its steps, and the episode goes on."""
     arrays["agent.episode.stage"] = np.array([20])
-    described["task"]["state"] = [1, 0, 20, 0]
+    described["task"]["state"] = [1, 0, 20, 0, 3]
 
 
 step_to, state_to, curve_to = (
@@ -311,20 +318,21 @@ DESCRIPTIONS: dict[str, Change] = {
     "curve short row": curve_to([[20, 0.0]]),
     "curve text": curve_to([["a", "b", "c", "d", "e"]]),
     "curve step no number": curve_to([[None, 0.0, 0.0, 0.0, 3]]),
-    "state too large": state_to([3, 0, 0, 0]),
-    "state below 0": state_to([-1, 0, 0, 0]),
-    "machine state too large": state_to([0, 3, 0, 0]),
-    "age below 0": state_to([0, 0, -1, 0]),
-    "age beyond the limit": state_to([0, 0, 31, 1]),
-    "not cut off at the limit": state_to([0, 0, 30, 0]),
-    "not over in the end": state_to([0, 2, 3, 0]),
-    "over neither": state_to([0, 0, 0, 2]),
+    "state too large": state_to([3, 0, 0, 0, 5]),
+    "state below 0": state_to([-1, 0, 0, 0, 5]),
+    "machine state too large": state_to([0, 3, 0, 0, 5]),
+    "age below 0": state_to([0, 0, -1, 0, 5]),
+    "age beyond the limit": state_to([0, 0, 31, 1, 5]),
+    "not cut off at the limit": state_to([0, 0, 30, 0, 5]),
+    "not over in the end": state_to([0, 2, 3, 0, 5]),
+    "over neither": state_to([0, 0, 0, 2, 5]),
     "state short": state_to([0, 0, 0]),
-    "state long": state_to([0, 0, 0, 0, 0]),
+    "state long": state_to([0, 0, 0, 0, 5, 0]),
+    "under way before it has begun": state_to([0, 0, 0, 0, 0]),
     "state text": state_to("0000"),
-    "state infinite": state_to([float("inf"), 0, 0, 0]),
-    "state not a number": state_to([float("nan"), 0, 0, 0]),
-    "state huge": state_to([0, 0, 10**30, 1]),
+    "state infinite": state_to([float("inf"), 0, 0, 0, 5]),
+    "state not a number": state_to([float("nan"), 0, 0, 0, 5]),
+    "state huge": state_to([0, 0, 10**30, 1, 5]),
     "state nothing": state_to(None),
     "not tabular": setting("tabular")(False),
     "task nothing": setting("task")(None),
@@ -483,5 +491,5 @@ def test_a_change_that_makes_sense_is_loaded(path: Path) -> None:
     assert_same_run(qrmax.load(path), run)
     copy = path.with_name("copy")
     shutil.copy(path, copy)
-    write_changed(copy, setting("task", "state")([0, 1, 29, 0]))
+    write_changed(copy, setting("task", "state")([0, 1, 29, 0, 5]))
     assert qrmax.load(copy).resume(60).trained == 60

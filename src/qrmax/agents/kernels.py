@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # numba does not read annotations
 
     LongArray = NDArray[np.int64]
 
-_S, _Q, _AGE, _OVER = range(4)  # as in model/simulator.py
+_S, _Q, _AGE, _OVER, _EPISODES = range(5)  # as in model/simulator.py
 _NOTHING = -1  # as in model/counts.py
 _PER_STEP = 4  # as in seeding.py
 
@@ -172,6 +172,7 @@ def _reset(world: World, state: LongArray, numbers: Numbers) -> None:
     state[_Q] = world.start_pair[i, 1]
     state[_AGE] = 0
     state[_OVER] = 0
+    state[_EPISODES] += 1
 
 
 @_inlined

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,7 +68,7 @@ class Problem:
         self._check_start()
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
-        self._warn_of_what_can_never_be()
+        warn_of_what_can_never_be(self)
 
     @property
     def n_states(self) -> int:
@@ -144,21 +144,6 @@ class Problem:
         for number in np.unique(self.label[self.mdp.start > 0]):
             self.machine.reset(self.labels[number])  # a TaskError where it is not
 
-    def _warn_of_what_can_never_be(self) -> None:
-        """Misspelt names are legal, but surely not meant."""
-        if self.machine.success and not self.machine.success & self.machine.reachable():
-            warn(
-                f"task {self.machine.name!r} can never succeed: no edge leads on to "
-                f"{', '.join(map(repr, sorted(self.machine.success)))}"
-            )
-        present = frozenset[str]().union(*self.labels)
-        if missing := sorted(self.machine.propositions - present):
-            warn(
-                f"task {self.machine.name!r} names {', '.join(map(repr, missing))}, which "
-                f"{self.name!r} does not have, so it is never true there; there are: "
-                f"{', '.join(sorted(present)) or 'none'}"
-            )
-
     def _check_label(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
         n_states = self.mdp.n_states
         if numbers.shape != (n_states,) or numbers.dtype.kind not in "iu":
@@ -172,6 +157,31 @@ class Problem:
         label = numbers.astype(np.int32)
         label.flags.writeable = False
         return label
+
+
+class _Labelled(Protocol):
+    """A task over the labels of a world."""
+
+    name: str
+    machine: RewardMachine
+    labels: tuple[Label, ...]
+
+
+def warn_of_what_can_never_be(problem: _Labelled) -> None:
+    """Misspelt names are legal, but surely not meant."""
+    machine = problem.machine
+    if machine.success and not machine.success & machine.reachable():
+        warn(
+            f"task {machine.name!r} can never succeed: no edge leads on to "
+            f"{', '.join(map(repr, sorted(machine.success)))}"
+        )
+    present = frozenset[str]().union(*problem.labels)
+    if missing := sorted(machine.propositions - present):
+        warn(
+            f"task {machine.name!r} names {', '.join(map(repr, missing))}, which "
+            f"{problem.name!r} does not have, so it is never true there; there are: "
+            f"{', '.join(sorted(present)) or 'none'}"
+        )
 
 
 def check_problem(problem: object) -> None:

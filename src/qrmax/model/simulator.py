@@ -12,9 +12,9 @@ from qrmax.errors import ModelError
 from qrmax.model.problem import Problem
 from qrmax.seeding import Chance
 
-S, Q, AGE, OVER = range(4)
-"""What the four numbers of `Simulator.state` are: the world state, the machine state, how many
-steps the episode has had, and whether it is over."""
+S, Q, AGE, OVER, EPISODES = range(5)
+"""What the numbers of `Simulator.state` are: the world state, the machine state, how many steps the
+episode has had, whether it is over, and how many episodes have begun."""
 
 
 class Step(NamedTuple):
@@ -42,6 +42,7 @@ class World(NamedTuple):
     task_reward: NDArray[np.float64]  # [q, label, j]
     done: NDArray[np.bool_]  # [s, q]
     terminal: NDArray[np.bool_]  # [q]
+    success: NDArray[np.bool_]  # [q]
     start_pair: NDArray[np.int32]  # [i, (s, q)]: where episodes can start
     start_prob: NDArray[np.float64]  # [i]
     limit: int  # where episodes are truncated, 0 for never
@@ -64,7 +65,7 @@ class Simulator:
         self.problem = problem
         self.rng = rng
         self.world = _world(problem)
-        self.state = np.array([0, 0, 0, 1], dtype=np.int64)  # compiled loops write here, too
+        self.state = np.array([0, 0, 0, 1, 0], dtype=np.int64)  # compiled loops write here, too
 
     @property
     def s(self) -> int:
@@ -89,10 +90,15 @@ class Simulator:
         """Whether the episode is over, so that the next step needs a reset before."""
         return bool(self.state[OVER])
 
+    @property
+    def episodes(self) -> int:
+        """How many episodes have begun."""
+        return int(self.state[EPISODES])
+
     def reset(self) -> None:
         """Start an episode."""
         i = draw(self.world.start_prob, self.rng.random())
-        self.state[:] = (*self.world.start_pair[i], 0, 0)
+        self.state[:] = (*self.world.start_pair[i], 0, 0, self.state[EPISODES] + 1)
 
     def cut(self) -> None:
         """End the episode here."""
@@ -110,7 +116,7 @@ class Simulator:
         age = int(self.state[AGE]) + 1
         terminated = bool(world.done[s_next, q_next])
         truncated = age == world.limit
-        self.state[:] = (s_next, q_next, age, terminated or truncated)
+        self.state[:EPISODES] = (s_next, q_next, age, terminated or truncated)
         return Step(
             s=s_next,
             q=q_next,
@@ -125,10 +131,7 @@ class Simulator:
 
 def _world(problem: Problem) -> World:
     mdp, table, done = problem.mdp, problem.table, problem.done()
-    start = np.where(done, 0.0, problem.start())  # an episode that is over at once is no episode
-    if not start.any():
-        raise ModelError(f"{problem.name}: every episode is over before it begins")
-    pairs = np.argwhere(start > 0.0)
+    pairs, prob = starts(problem.name, np.where(done, 0.0, problem.start()))
     return World(
         succ=mdp.succ,
         prob=mdp.prob,
@@ -139,7 +142,19 @@ def _world(problem: Problem) -> World:
         task_reward=table.reward,
         done=done,
         terminal=table.terminal,
-        start_pair=np.ascontiguousarray(pairs, dtype=np.int32),
-        start_prob=start[tuple(pairs.T)] / start.sum(),
+        success=table.success,
+        start_pair=pairs,
+        start_prob=prob,
         limit=problem.max_episode_steps or 0,
     )
+
+
+def starts(name: str, start: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The pairs where episodes can start, and how likely each is.
+
+    `start[s, q]` is 0 where episodes end: one that is over at once is no episode.
+    """
+    if not start.any():
+        raise ModelError(f"{name}: every episode is over before it begins")
+    pairs = np.argwhere(start > 0.0)
+    return np.ascontiguousarray(pairs, dtype=np.int32), start[tuple(pairs.T)] / start.sum()

@@ -18,7 +18,6 @@ from typing import Any
 from qrmax.automata.files import parse_task
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, StudyError
-from qrmax.model.problem import Problem
 from qrmax.source import Source
 from qrmax.worlds.catalog import make
 from qrmax.worlds.grid import GridMap, parse_map
@@ -37,7 +36,7 @@ class ProblemSpec:
     task: Source | None
     options: Mapping[str, Any]  # all of them
 
-    def make(self) -> Problem:
+    def make(self) -> Any:  # a Problem or a ContinuousProblem
         """The problem itself."""
         grid: GridMap | None = None if self.map is None else parse_map(self.map)
         machine: RewardMachine | None = None if self.task is None else parse_task(self.task)

@@ -35,7 +35,7 @@ from qrmax.training.stopping import as_rule, rule_as_data
 from qrmax.training.trainer import STREAMS, Progress, Session, TrainingConfig
 
 FORMAT = "qrmax run"
-SCHEMA = 1
+SCHEMA = 2
 GROWING = {"outcome", "tau", "succ", "prob", "weight", "link", "next_state"}  # in the end
 
 Arrays = dict[str, NDArray[Any]]
@@ -202,7 +202,7 @@ def _problem(task: Mapping[str, Any], arrays: Arrays) -> Problem:
 
 def _restore_simulator(session: Session, state: list[int]) -> None:
     assert isinstance(session.player, Simulator)  # it plays a problem
-    s, q, age, over = state
+    s, q, age, over, episodes = state
     sizes, world = session.agent.sizes, session.player.world
     fits = (
         all(type(number) is int for number in state)
@@ -210,6 +210,7 @@ def _restore_simulator(session: Session, state: list[int]) -> None:
         and 0 <= q < sizes.task_states
         and 0 <= age <= (world.limit or MOST)
         and over in (0, 1)
+        and (not over) <= episodes <= MOST
     )
     if not fits or not (over or (age != world.limit and not world.done[s, q])):
         raise CheckpointError(f"the episode under way is {state}, which cannot be")
@@ -289,10 +290,12 @@ def _parse(path: str, text: str) -> dict[str, Any]:
     if not isinstance(described, dict) or described.get("format") != FORMAT:
         raise CheckpointError(f"{path}: is no run of qrmax")
     schema = described.get("schema")
-    if not isinstance(schema, int) or schema > SCHEMA:
+    if schema != SCHEMA:
+        later = not isinstance(schema, int) or schema > SCHEMA
         raise CheckpointError(
             f"{path}: was written by qrmax {described.get('version')} in schema {schema}; "
-            f"this is qrmax {__version__}, which reads up to {SCHEMA}: update qrmax"
+            f"this is qrmax {__version__}, which reads schema {SCHEMA}: "
+            f"{'update qrmax' if later else 'train it again'}"
         )
     return described
 

@@ -8,7 +8,15 @@ from typing import Any
 from qrmax.automata.files import task_names
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, UnknownNameError
-from qrmax.model.problem import Problem
+from qrmax.model.continuous import ContinuousProblem
+from qrmax.worlds.continuous import (
+    OFFICE,
+    WORLD,
+    ContinuousOptions,
+    continuous,
+    continuous_names,
+    worlds,
+)
 from qrmax.worlds.grid import GridMap, map_names
 from qrmax.worlds.office import OfficeOptions, office
 
@@ -19,25 +27,53 @@ def problem_names() -> list[str]:
     return [f"office/{name}/{task}" for name in map_names() for task in common]
 
 
+def all_names() -> list[str]:
+    """The names of all built-in problems, those with real positions included."""
+    return problem_names() + continuous_names()
+
+
 def make(
     name: str | None = None,
     *,
     map: str | os.PathLike[str] | GridMap | None = None,  # noqa: A002 (people call it a map)
     task: str | os.PathLike[str] | RewardMachine | None = None,
     **options: Any,
-) -> Problem:
+) -> Any:  # a Problem or a ContinuousProblem: the name says which
     """A problem by its name, or from a map and a task of your own.
 
     >>> make("office/map1/exp5", slip=0.1)
     Problem('office/map1/exp5': 108 states x 9 task states, 4 actions)
     >>> make(map="map2", task="exp1")
     Problem('office/map2/exp1': 144 states x 3 task states, 4 actions)
+    >>> make("continuous/line/ab", noise=0.01)
+    ContinuousProblem('continuous/line/ab': 20 x 1 cells x 3 task states, 2 actions)
 
     `map` and `task` are names of built-in ones, paths of your own files, or the objects themselves.
     The other options are those of `OfficeOptions`: slip=0.2, slips=None, decoration_penalty=0.0,
-    decorations_terminate=True, blocked_moves_slip=False, max_episode_steps=1000.
+    decorations_terminate=True, blocked_moves_slip=False, max_episode_steps=1000. Worlds with real
+    positions have those of `ContinuousOptions`: step, noise, decoration_penalty,
+    decorations_terminate, max_episode_steps.
     """
+    if name is not None and is_continuous(name):
+        return _make_continuous(name, map, task, options)
     return office(*map_and_task(name, map, task), OfficeOptions.of(options))
+
+
+def is_continuous(name: object) -> bool:
+    """Whether a problem of this name has real positions."""
+    return isinstance(name, str) and name.split("/", maxsplit=1)[0] == WORLD
+
+
+def _make_continuous(name: str, grid: Any, task: Any, options: dict[str, Any]) -> ContinuousProblem:
+    """The problem `continuous/office/MAP/TASK` or `continuous/WORLD/TASK`."""
+    world, rest = (*name.split("/", maxsplit=2), "", "")[1:3]
+    if world == OFFICE:
+        place, wanted = map_and_task("/".join(filter(None, [OFFICE, rest])), grid, task)
+    else:
+        place, wanted = world if grid is None else grid, task if task is not None else rest
+    if world not in worlds() or not wanted or (rest and task is not None and world != OFFICE):
+        raise UnknownNameError("problem", name, all_names())
+    return continuous(world, place, wanted, ContinuousOptions.of(options))
 
 
 def map_and_task(name: str | None, grid: Any, task: Any) -> tuple[Any, Any]:
@@ -60,5 +96,5 @@ def _parts(name: str) -> tuple[str | None, str | None]:
     """The map and the task in `office/MAP/TASK`, `office/MAP` or `office`."""
     world, *parts = name.split("/", maxsplit=2) if isinstance(name, str) else [""]
     if world != "office" or "" in parts:
-        raise UnknownNameError("world", str(name), problem_names())
+        raise UnknownNameError("world", str(name), all_names())
     return (*parts, None, None)[0], (*parts, None, None)[1]

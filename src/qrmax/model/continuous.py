@@ -1,0 +1,209 @@
+"""A problem whose states are positions in a plane, and playing it.
+
+It is to real positions what `Problem` is to numbered states: a world, what is true where, and a
+task. The world is a plane of cells (see `plane.py`); a label belongs to the cell that a move ends
+in, and so does the end of an episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qrmax.automata.guards import Label, as_label
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.draw import draw
+from qrmax.errors import ModelError, check_count
+from qrmax.model.observations import Observations
+from qrmax.model.plane import FloatArray, Plane, gaussian, move
+from qrmax.model.problem import warn_of_what_can_never_be
+from qrmax.model.simulator import AGE, EPISODES, OVER, Q, Step, World, starts
+from qrmax.seeding import Chance
+
+
+class ContinuousProblem:
+    """A plane, what is true in each of its cells, and what is wanted.
+
+    `label[cell]` numbers the label of a cell in `labels`; an episode ends in `terminal` cells, and
+    starts in the middle of the `start` cell.
+
+    >>> import qrmax
+    >>> qrmax.make("continuous/frozen-lake/abc")
+    ContinuousProblem('continuous/frozen-lake/abc': 10 x 10 cells x 4 task states, 4 actions)
+    """
+
+    def __init__(
+        self,
+        plane: Plane,
+        machine: RewardMachine,
+        labels: Iterable[Iterable[str]],
+        label: ArrayLike,
+        *,
+        terminal: NDArray[np.bool_],
+        start: int,
+        max_episode_steps: int | None = None,
+        name: str = "problem",
+        world: object | None = None,
+    ) -> None:
+        self.plane = plane
+        self.machine = machine
+        self.labels: tuple[Label, ...] = tuple(as_label(names) for names in labels)
+        self.label = np.array(label, dtype=np.int32)  # [cell]
+        self.table = machine.table(self.labels)
+        self.terminal = terminal
+        self.start = start
+        self.max_episode_steps = max_episode_steps
+        self.name = name
+        self.world = world
+        machine.reset(self.labels[self.label[start]])  # a TaskError where that is left to chance
+        if max_episode_steps is not None:
+            check_count("max_episode_steps", max_episode_steps)
+        if terminal[start]:
+            raise ModelError(f"{name}: every episode is over before it begins")
+        warn_of_what_can_never_be(self)
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells the plane has."""
+        return len(self.label)
+
+    @property
+    def n_task_states(self) -> int:
+        """How many machine states there are."""
+        return len(self.machine.states)
+
+    @property
+    def n_actions(self) -> int:
+        """How many actions there are."""
+        return len(self.plane.direction)
+
+    @cached_property
+    def observations(self) -> Observations:
+        """What can be observed: positions."""
+        size = np.array([self.plane.columns, self.n_cells // self.plane.columns], dtype=float)
+        scale = self.plane.scale
+        return Observations(np.zeros(len(scale)), size[: len(scale)] * scale)
+
+    def done(self) -> NDArray[np.bool_]:
+        """Where episodes end, `[cell, q]`."""
+        return self.terminal[:, None] | self.table.terminal[None, :]
+
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the most that a step can pay, world and task together."""
+        env, task = self.plane.reward, self.table.reward
+        return float(env.min() + task.min()), float(env.max() + task.max())
+
+    def __repr__(self) -> str:
+        columns = self.plane.columns
+        return (
+            f"ContinuousProblem({self.name!r}: {columns} x {self.n_cells // columns} cells x "
+            f"{self.n_task_states} task states, {self.n_actions} actions)"
+        )
+
+
+class PlaneSimulator:
+    """Plays a continuous problem with a random stream of its own.
+
+    `perceive` says what a learner makes of an observation and its label: that is the state `s`.
+    """
+
+    def __init__(
+        self, problem: ContinuousProblem, rng: Chance, perceive: Callable[[FloatArray, int], Any]
+    ) -> None:
+        self.problem = problem
+        self.rng = rng
+        self.world = _world(problem)
+        self.perceive = perceive
+        self.position = np.zeros(2)  # compiled loops write here, too
+        self.state = np.array([0, 0, 0, 1, 0], dtype=np.int64)
+        self.s: Any = 0
+
+    @property
+    def q(self) -> int:
+        """The machine state."""
+        return int(self.state[Q])
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode is over, so that the next step needs a reset before."""
+        return bool(self.state[OVER])
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes have begun."""
+        return int(self.state[EPISODES])
+
+    def observation(self) -> FloatArray:
+        """What is observed now."""
+        scale = self.problem.plane.scale
+        return self.position[: len(scale)] * scale
+
+    def reset(self) -> None:
+        """Start an episode."""
+        i = draw(self.world.start_prob, self.rng.random())
+        cell, q = self.world.start_pair[i].tolist()
+        columns = self.problem.plane.columns
+        self.position[:] = (cell % columns + 0.5, cell // columns + 0.5)
+        self.state[:] = (0, q, 0, 0, self.state[EPISODES] + 1)
+        self._look(int(self.world.label[cell]))
+
+    def cut(self) -> None:
+        """End the episode here."""
+        self.state[OVER] = 1
+
+    def step(self, a: int) -> Step:
+        """Act, then let the machine read the label of the cell reached."""
+        world, plane, q = self.world, self.problem.plane, self.q
+        g_x, g_y = gaussian(self.rng.random(), self.rng.random())
+        x, y, cell = move(plane, float(self.position[0]), float(self.position[1]), a, g_x, g_y)
+        self.position[:] = (x, y)
+        label = int(world.label[cell])
+        certain = world.task_prob[q, label, 0] == 1.0
+        j = 0 if certain else draw(world.task_prob[q, label], self.rng.random())
+        q_next = int(world.next_state[q, label, j])
+        age = int(self.state[AGE]) + 1
+        terminated = bool(world.done[cell, q_next])
+        truncated = age == world.limit
+        self.state[Q], self.state[AGE], self.state[OVER] = q_next, age, terminated or truncated
+        self._look(label)
+        return Step(
+            s=self.s,
+            q=q_next,
+            label=label,
+            r_env=float(plane.reward[cell]),
+            r_task=float(world.task_reward[q, label, j]),
+            terminated=terminated,
+            truncated=truncated,
+            world_ended=bool(world.done[cell, q]),
+        )
+
+    def _look(self, label: int) -> None:
+        self.s = self.perceive(self.observation(), label)
+
+
+def _world(problem: ContinuousProblem) -> World:
+    """What a simulator needs besides the plane; states are cells, and have no successor lists."""
+    table, done = problem.table, problem.done()
+    start = np.zeros(done.shape)
+    start[problem.start, table.initial[problem.label[problem.start]]] = 1.0
+    pairs, prob = starts(problem.name, np.where(done, 0.0, start))
+    none = (0, problem.n_actions, 1)
+    return World(
+        succ=np.zeros(none, dtype=np.int32),
+        prob=np.zeros(none),
+        reward=np.zeros(none),
+        label=problem.label,
+        next_state=table.next_state,
+        task_prob=table.prob,
+        task_reward=table.reward,
+        done=done,
+        terminal=table.terminal,
+        success=table.success,
+        start_pair=pairs,
+        start_prob=prob,
+        limit=problem.max_episode_steps or 0,
+    )

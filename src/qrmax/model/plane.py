@@ -1,0 +1,105 @@
+"""Moving in a plane of cells: real positions, walls, and noise.
+
+Positions are measured in cells: (x, y) lies in column floor(x) and row floor(y). A move goes some
+way in its direction, plus noise,
+
+    (x', y') = (x, y) + direction[a] + noise * (g_x, g_y)        g normal, independent
+
+first along x, then along y; a wall on the way stops that part of it. What is true, what is paid and
+whether the episode is over depends on the cell where a move ends, not on those it has crossed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+UP, RIGHT, DOWN, LEFT = range(4)
+NEAR = 1e-9  # how close to a wall, in cells, a move can end: a cell ends before its right border
+
+
+class Plane(NamedTuple):
+    """A continuous world as the arrays that moving in it takes."""
+
+    direction: FloatArray  # [a, 2], in cells
+    noise: FloatArray  # [2], in cells
+    wall: NDArray[np.bool_]  # [cell, 4]: what cannot be left up, right, down, left
+    columns: int
+    reward: FloatArray  # [cell]: what the world pays for arriving there
+    scale: FloatArray  # [d]: an observation is the position in other units, d numbers of it
+
+
+def gaussian(u: float, v: float) -> tuple[float, float]:
+    """Two independent normal numbers from two uniform ones in [0, 1) (Box and Muller)."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - u))
+    angle = 2.0 * math.pi * v
+    return radius * math.cos(angle), radius * math.sin(angle)
+
+
+def move(
+    plane: Plane, x: float, y: float, a: int, g_x: float, g_y: float
+) -> tuple[float, float, int]:
+    """Where a move ends, and in which cell."""
+    direction, noise = plane.direction[a], plane.noise
+    cell = cell_of(plane, x, y)
+    x, cell = _along(plane, x, float(direction[0] + noise[0] * g_x), cell, axis=0)
+    y, cell = _along(plane, y, float(direction[1] + noise[1] * g_y), cell, axis=1)
+    return x, y, cell
+
+
+def cell_of(plane: Plane, x: float, y: float) -> int:
+    """The cell of a position."""
+    return math.floor(y) * plane.columns + math.floor(x)
+
+
+def _along(plane: Plane, here: float, way: float, cell: int, axis: int) -> tuple[float, int]:
+    """Go along one axis, up to a wall."""
+    forth, back = (RIGHT, LEFT) if axis == 0 else (DOWN, UP)
+    stride = 1 if axis == 0 else plane.columns
+    place, target = math.floor(here), here + way
+    while target >= place + 1.0:
+        if plane.wall[cell, forth]:
+            return place + 1.0 - NEAR, cell
+        place, cell = place + 1, cell + stride
+    while target < place:
+        if plane.wall[cell, back]:
+            return float(place), cell
+        place, cell = place - 1, cell - stride
+    return target, cell
+
+
+def moves(
+    plane: Plane,
+    x: FloatArray,
+    y: FloatArray,
+    a: NDArray[np.integer],
+    g_x: FloatArray,
+    g_y: FloatArray,
+) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+    """Many moves at once: what `move` says of each."""
+    direction, noise = plane.direction[a], plane.noise
+    cell = np.floor(y).astype(np.int64) * plane.columns + np.floor(x).astype(np.int64)
+    x, cell = _all_along(plane, x, direction[:, 0] + noise[0] * g_x, cell, axis=0)
+    y, cell = _all_along(plane, y, direction[:, 1] + noise[1] * g_y, cell, axis=1)
+    return x, y, cell
+
+
+def _all_along(
+    plane: Plane, here: FloatArray, way: FloatArray, cell: NDArray[np.int64], axis: int
+) -> tuple[FloatArray, NDArray[np.int64]]:
+    forth, back = (RIGHT, LEFT) if axis == 0 else (DOWN, UP)
+    stride = 1 if axis == 0 else plane.columns
+    place, target, cell = np.floor(here), here + way, cell.copy()
+    while True:
+        crosses = np.where(target >= place + 1.0, 1, np.where(target < place, -1, 0))
+        if not crosses.any():
+            return target, cell
+        stopped = (crosses != 0) & plane.wall[cell, np.where(crosses > 0, forth, back)]
+        target = np.where(stopped, np.where(crosses > 0, place + 1.0 - NEAR, place), target)
+        crosses = np.where(stopped, 0, crosses)
+        place, cell = place + crosses, cell + crosses * stride
