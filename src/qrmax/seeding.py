@@ -52,6 +52,11 @@ class Stream:
         self.at[0] += 1
         return number
 
+    def apart(self, name: str) -> np.random.Generator:
+        """A generator for something else, settled by where this stream stands; it stays there."""
+        digest = hashlib.sha256(f"{name} {self.position()}".encode()).digest()
+        return np.random.default_rng(np.frombuffer(digest[:16], dtype="<u4").tolist())
+
     def refill(self, needed: int = PER_STEP) -> None:
         """See to it that the block has so many numbers ahead."""
         left = self.block[self.at[0] :]

@@ -30,9 +30,16 @@ from numpy.typing import NDArray
 from qrmax.agents.experience import Experience
 from qrmax.agents.kernels import Numbers, Taken
 from qrmax.errors import check_range
+from qrmax.model.continuous import PlaneSimulator
 from qrmax.model.simulator import Simulator, Step
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.seeding import Stream
+
+NOTHING = -1
+"""In place of a state: one that compiled code has not come upon before."""
+
+Play = Simulator | PlaneSimulator
+"""What is played where nothing but numbers is needed."""
 
 State = Any
 """A state as an agent sees it: a number, or what its `perceive` has made of an observation."""
@@ -147,7 +154,7 @@ class Tabular(Agent):
     loop: ClassVar[Callable[..., Any]]  # its compiled form
 
     @abstractmethod
-    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
         """Take up to so many steps, compiled; stop after one that needs thought."""
 
     @property
@@ -163,7 +170,7 @@ class Tabular(Agent):
         """Its policy: `[s, q]`, or `[h, s, q]` where it depends on the stage."""
         return self.policy()
 
-    def numbers(self, simulator: Simulator) -> tuple[Numbers, Numbers]:
+    def numbers(self, simulator: Play) -> tuple[Numbers, Numbers]:
         """The random numbers of the world and of the agent, for a compiled loop."""
         assert isinstance(simulator.rng, Stream)  # the trainer sees to it
         simulator.rng.refill()
@@ -171,16 +178,16 @@ class Tabular(Agent):
         return Numbers(simulator.rng.block, simulator.rng.at), Numbers(self.rng.block, self.rng.at)
 
 
-def as_lesson(taken: Taken, simulator: Simulator) -> Lesson:
+def as_lesson(taken: Taken, simulator: Play) -> Lesson:
     """The last step of a compiled loop, which it has left to the agent."""
     step = Step(
-        taken.s_next,
+        simulator.look() if taken.s_next == NOTHING else taken.s_next,
         taken.q_next,
         taken.label,
         taken.r_env,
         taken.r_task,
         taken.terminated,
         taken.truncated,
-        bool(simulator.world.done[taken.s_next, taken.q]),  # as in simulator.py
+        bool(simulator.world.done[taken.place, taken.q]),  # as in simulator.py
     )
     return Lesson(taken.s, taken.q, taken.a, step)

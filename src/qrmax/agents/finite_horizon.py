@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import beliefs, kernels
-from qrmax.agents.base import AgentConfig, Ahead, Known, Sizes, Tabular, as_lesson
+from qrmax.agents.base import AgentConfig, Ahead, Known, Play, Sizes, Tabular, as_lesson
 from qrmax.agents.choice import among_best
 from qrmax.agents.episode_plan import EpisodePlan
 from qrmax.agents.experience import Experience
 from qrmax.errors import ModelError, check_count, check_range
-from qrmax.model.simulator import Simulator, Step
+from qrmax.model.simulator import Step
 from qrmax.model.successors import Seen, Successors
 from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, TaskModel
 from qrmax.planning.finite_horizon import NO_LIMIT, make_stages, stage_values
@@ -157,7 +157,7 @@ class FiniteHorizon(Tabular):
         """Where (s, q) is in tables `[y, x]`."""
         return (0, s * self.sizes.task_states + q) if self.joint else (q, s)
 
-    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
         """Steps that meet nothing new, compiled, from episode to episode."""
         counting = kernels.EpisodeCounting(
             *self.seen.arrays,

@@ -10,6 +10,7 @@ where the numbers drawn ahead run out.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:  # numba does not read annotations
 
     from numpy.typing import NDArray
 
+    from qrmax.agents.buckets import Lookup
+    from qrmax.model.plane import Plane
     from qrmax.model.simulator import World
     from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, Stages
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:  # numba does not read annotations
 _S, _Q, _AGE, _OVER, _EPISODES = range(5)  # as in model/simulator.py
 _NOTHING = -1  # as in model/counts.py
 _PER_STEP = 4  # as in seeding.py
+_NEAR = 1e-9  # as in model/plane.py
 
 _long = cast("Callable[[Any], int]", np.int64)  # the one whole number that all returns agree on
 
@@ -43,6 +47,14 @@ class Numbers(NamedTuple):
 
     block: FloatArray
     at: LongArray  # [1]
+
+
+class Ground(NamedTuple):
+    """Where states are positions in a plane: the plane, where one stands, and the buckets."""
+
+    plane: Plane
+    position: FloatArray  # [2]
+    lookup: Lookup
 
 
 class TemporalDifference(NamedTuple):
@@ -113,6 +125,7 @@ class Taken(NamedTuple):
     r_task: float
     terminated: bool
     truncated: bool
+    place: int  # what the end of an episode depends on: s_next, or the cell of a plane
 
 
 # --- playing
@@ -157,10 +170,17 @@ def _outcome(
     k = _draw(prob, s, a, _random(block, at))
     s_next = _long(succ[s, a, k])
     label = _long(label_of[s_next])
+    j = _event(task_prob, q, label, block, at)
+    return k, s_next, label, j, _long(next_state[q, label, j])
+
+
+@_inlined
+def _event(task_prob: FloatArray, q: int, label: int, block: FloatArray, at: LongArray) -> int:
+    """Which of its outcomes the machine takes."""
     j = 0
     if task_prob[q, label, 0] != 1.0:
         j = _draw(task_prob, q, label, _random(block, at))
-    return k, s_next, label, j, _long(next_state[q, label, j])
+    return j
 
 
 @_compiled
@@ -173,6 +193,77 @@ def _reset(world: World, state: LongArray, numbers: Numbers) -> None:
     state[_AGE] = 0
     state[_OVER] = 0
     state[_EPISODES] += 1
+
+
+@_compiled
+def _walk(ground: Ground, a: int, u: float, v: float) -> int:
+    """Move in a plane; returns the cell reached (as `move` in model/plane.py)."""
+    direction, noise, wall, columns, _, _ = ground.plane
+    position = ground.position
+    radius, angle = math.sqrt(-2.0 * math.log(1.0 - u)), 2.0 * math.pi * v
+    cell = _long(math.floor(position[1]) * columns + math.floor(position[0]))
+    for axis in range(2):
+        forth, back, stride, g = 1, 3, 1, radius * math.cos(angle)
+        if axis == 1:
+            forth, back, stride, g = 2, 0, columns, radius * math.sin(angle)
+        here = position[axis]
+        place, target = math.floor(here), here + (direction[a, axis] + noise[axis] * g)
+        while target >= place + 1.0:
+            if wall[cell, forth]:
+                target = place + 1.0 - _NEAR
+                break
+            place, cell = place + 1.0, cell + stride
+        while target < place:
+            if wall[cell, back]:
+                target = place
+                break
+            place, cell = place - 1.0, cell - stride
+        position[axis] = target
+    return cell
+
+
+@_compiled
+def _bucket(ground: Ground, label: int, key: LongArray) -> int:
+    """The bucket of where one stands, -1 where there is none (as in buckets.py)."""
+    low, high, squashed = ground.lookup.scaling
+    rows, top, word, shift = ground.lookup.projection
+    keys, slots = ground.lookup.keys, ground.lookup.slots
+    position, scale = ground.position, ground.plane.scale
+    key[:] = 0
+    key[0] = label if ground.lookup.event_aware else 0
+    for row in range(rows.shape[0]):
+        total = rows[row, rows.shape[1] - 1]
+        for i in range(scale.size):
+            x = position[i] * scale[i]
+            if squashed[i]:
+                x = x / (1.0 + abs(x))
+            else:
+                x = 2.0 * (min(max(x, low[i]), high[i]) - low[i]) / (high[i] - low[i]) - 1.0
+            total += rows[row, i] * x
+        number = _long(min(max(math.floor(total), 0.0), float(top[row])))
+        key[word[row]] |= number << shift[row]
+    mixed = np.uint64(0)
+    for i in range(key.size):
+        mixed = (mixed ^ np.uint64(key[i])) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    slot = _long(mixed & np.uint64(0x7FFFFFFF)) & (slots.size - 1)
+    while slots[slot] != _NOTHING:
+        same = True
+        for i in range(key.size):
+            same = same and keys[slots[slot], i] == key[i]
+        if same:
+            break
+        slot = (slot + 1) & (slots.size - 1)
+    return _long(slots[slot])
+
+
+@_compiled
+def _enter(ground: Ground, state: LongArray, label_of: IntArray, key: LongArray) -> None:
+    """Begin in the middle of a cell, which `_reset` has drawn; the state becomes its bucket."""
+    cell, columns = state[_S], ground.plane.columns
+    ground.position[0] = cell % columns + 0.5
+    ground.position[1] = cell // columns + 0.5
+    state[_S] = _bucket(ground, label_of[cell], key)
 
 
 @_inlined
@@ -404,8 +495,12 @@ def explore(
     world_numbers: Numbers,
     agent_numbers: Numbers,
     limit: int,
+    ground: Ground | None,
 ) -> Taken:
-    """Any agent that plans, up to a step that completes something or meets something new."""
+    """Any agent that plans, up to a step that completes something or meets something new.
+
+    There are two compiled forms: without a `ground`, and, where states are buckets, with one.
+    """
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
     done, terminal, longest = world.done, world.terminal, world.limit
@@ -416,31 +511,47 @@ def explore(
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
     values = np.empty(succ.shape[1])
+    if ground is not None:
+        key = np.empty(ground.lookup.keys.shape[1], np.int64)
     taken = 0
     while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
-        taken += 1
         if state[_OVER]:
             _reset(world, state, world_numbers)
+            if ground is not None:
+                _enter(ground, state, label_of, key)
+                if state[_S] == _NOTHING:
+                    break
+        taken += 1
         s, q = state[_S], state[_Q]
         y, x = (0, s * n_q + q) if joint else (q, s)
         _look(est_succ, est_prob, est_reward, gain, optimistic, values, y, x)
         a = _choose(values, slack, first, agent_block, agent_at)
-        k, s_next, label, j, q_next = _outcome(
-            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
-        )
+        if ground is None:
+            k, s_next, label, j, q_next = _outcome(
+                succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+            )
+            place, r_env = s_next, reward[s, a, k]
+        else:
+            place = _walk(ground, a, _random(block, at), _random(block, at))
+            label, r_env = _long(label_of[place]), ground.plane.reward[place]
+            s_next = _bucket(ground, label, key)
+            j = _event(task_prob, q, label, block, at)
+            q_next = _long(next_state[q, label, j])
         age = state[_AGE] + 1
-        terminated, truncated = done[s_next, q_next], age == longest
+        terminated, truncated = done[place, q_next], age == longest
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
-        r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        plain = True  # whether counting is all there is to do
+        r_task = task_reward[q, label, j]
+        plain = s_next != _NOTHING  # whether counting is all there is to do
         low, high = (0, n_q) if counterfactual else (q, q + 1)
-        if of_pairs:
+        if not plain:
+            pass
+        elif of_pairs:
             for p in range(low, high):
                 if plain and not terminal[p]:
                     p_next = next_state[p, label, 0] if counterfactual else q_next
                     x, x_next = s * n_q + p, s_next * n_q + p_next
-                    plain = known_done[0, x_next] or not done[s_next, p_next]
+                    plain = known_done[0, x_next] or not done[place, p_next]
                     if plain and n[x, a] < t_env:
                         often = times if p == q else 1
                         plain = _counts_plainly(n, outcome, t_env, t_moves, often, x, a, x_next)
@@ -453,7 +564,19 @@ def explore(
                 plain = plain and not untried[s, q, a]
         if not plain:
             return Taken(
-                taken, True, s, q, a, s_next, q_next, label, r_env, r_task, terminated, truncated
+                taken,
+                True,
+                s,
+                q,
+                a,
+                s_next,
+                q_next,
+                label,
+                r_env,
+                r_task,
+                terminated,
+                truncated,
+                place,
             )
         if of_pairs:
             for p in range(low, high):
@@ -466,7 +589,7 @@ def explore(
                     _count(n, outcome, tau, rho, t_moves, t_rewards, often, x, a, x_next, r_all)
         elif n[s, a] < t_env:
             _count(n, outcome, tau, rho, t_moves, t_rewards, times, s, a, s_next, r_env)
-    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
 
 
 # --- the agents that plan for each episode
@@ -551,7 +674,19 @@ def follow_plan(
             place += 1
         if place == listed[x] or (terminated and not known_done[y_next, x_next]):
             return Taken(
-                taken, True, s, q, a, s_next, q_next, label, r_env, r_task, terminated, truncated
+                taken,
+                True,
+                s,
+                q,
+                a,
+                s_next,
+                q_next,
+                label,
+                r_env,
+                r_task,
+                terminated,
+                truncated,
+                s_next,
             )
         paid = r_env + r_task if joint else r_env
         if flips:
@@ -563,7 +698,7 @@ def follow_plan(
         tau[x, a, place] += 1
         if state[_OVER]:
             break
-    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False)
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
 
 
 # --- following a policy
@@ -576,34 +711,50 @@ def sample_returns(
     policy: IntArray,
     gamma: float,
     numbers: Numbers,
-    returns: FloatArray,
+    found: FloatArray,
     episode: int,
     under_way: FloatArray,
+    ground: Ground | None,
 ) -> int:
-    """Sample episodes of a policy `[h, s, q]`, each return into its place; says which one is next.
+    """Sample episodes of a policy `[h, s, q]`, each into its place; says which one is next.
 
-    Its last stage goes on.
+    `found[episode]` is its return, whether it succeeded, and its length. The last stage of the
+    policy goes on. In a bucket that it does not know it takes the first action.
     `under_way` keeps the reward and the discount of an episode in which the numbers run out.
     """
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
     block, at = numbers
     total, discount = under_way[0], under_way[1]
-    while episode < returns.size and _enough(block, at):
+    if ground is not None:
+        key = np.empty(ground.lookup.keys.shape[1], np.int64)
+    while episode < found.shape[0] and _enough(block, at):
         if state[_OVER]:
             _reset(world, state, numbers)
             total, discount = 0.0, 1.0
+            if ground is not None:
+                _enter(ground, state, label_of, key)
         s, q = state[_S], state[_Q]
-        a = policy[min(state[_AGE], policy.shape[0] - 1), s, q]
-        k, s_next, label, j, q_next = _outcome(
-            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
-        )
-        total += discount * (reward[s, a, k] + task_reward[q, label, j])
+        a = policy[min(state[_AGE], policy.shape[0] - 1), s, q] if s != _NOTHING else 0
+        if ground is None:
+            k, s_next, label, j, q_next = _outcome(
+                succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+            )
+            place, r_env = s_next, reward[s, a, k]
+        else:
+            place = _walk(ground, a, _random(block, at), _random(block, at))
+            label, r_env = _long(label_of[place]), ground.plane.reward[place]
+            s_next = _bucket(ground, label, key)
+            j = _event(task_prob, q, label, block, at)
+            q_next = _long(next_state[q, label, j])
+        total += discount * (r_env + task_reward[q, label, j])
         discount *= gamma
         state[_S], state[_Q], state[_AGE] = s_next, q_next, state[_AGE] + 1
-        state[_OVER] = world.done[s_next, q_next] or state[_AGE] == world.limit
+        state[_OVER] = world.done[place, q_next] or state[_AGE] == world.limit
         if state[_OVER]:
-            returns[episode] = total
+            found[episode, 0] = total
+            found[episode, 1] = world.success[q_next]
+            found[episode, 2] = state[_AGE]
             episode += 1
     under_way[0], under_way[1] = total, discount
     return episode

@@ -14,12 +14,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from qrmax.agents import kernels
-from qrmax.agents.base import AgentConfig, Ahead, Known, Tabular, as_lesson
+from qrmax.agents.base import AgentConfig, Ahead, Known, Play, Tabular, as_lesson
 from qrmax.agents.choice import among_best
 from qrmax.agents.kernels import Counting, Outlook
 from qrmax.errors import check_count, check_flag, check_range
 from qrmax.model.counts import Counter, Counts
-from qrmax.model.simulator import Simulator
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.incremental import IncrementalPlanner
 
@@ -64,6 +63,10 @@ class ModelBased(Tabular):
     loop = staticmethod(kernels.explore)
     joint = False  # whether the planner knows pairs (s, q) only
     first_wins = False  # whether ties are at random only where all actions are equal
+
+    @abstractmethod
+    def grow(self, states: int) -> None:
+        """Make room for more states, of which nothing is known."""
 
     @abstractmethod
     def counting(self) -> Counting:
@@ -134,7 +137,11 @@ class ModelBased(Tabular):
             self.first_wins,
         )
 
-    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+    def ground(self, simulator: Play) -> kernels.Ground | None:  # noqa: ARG002
+        """Where states are buckets of a plane; elsewhere there is none."""
+        return None
+
+    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
         """Steps that complete no estimate and meet nothing new, compiled."""
         taken = kernels.explore(
             simulator.world,
@@ -143,5 +150,6 @@ class ModelBased(Tabular):
             self.counting(),
             *self.numbers(simulator),
             limit,
+            self.ground(simulator),
         )
         return Ahead(taken.steps, as_lesson(taken, simulator) if taken.unlearned else None)

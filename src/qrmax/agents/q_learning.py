@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import kernels
-from qrmax.agents.base import AgentConfig, Ahead, Sizes, Tabular
+from qrmax.agents.base import AgentConfig, Ahead, Play, Sizes, Tabular
 from qrmax.agents.choice import among_best
 from qrmax.agents.experience import Experience
 from qrmax.errors import check_range
-from qrmax.model.simulator import Simulator, Step
+from qrmax.model.simulator import Step
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.seeding import Stream
 
@@ -74,7 +74,7 @@ class QLearning(Tabular):
                 target += self.config.gamma * self.qt[step.s, p_next].max()
             self.qt[s, p, a] += self.config.alpha * (target - self.qt[s, p, a])
 
-    def fast_forward(self, simulator: Simulator, limit: int) -> Ahead:
+    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
         """All of it, compiled: no step needs thought."""
         rule = kernels.TemporalDifference(
             self.config.alpha,

@@ -63,6 +63,13 @@ class QRMax(ModelBased):
         self.counters = {"env": self.env, "task": self.task}
         self.planner = self.make_planner()  # line 1
 
+    def grow(self, states: int) -> None:
+        """Make room for more states, of which nothing is known."""
+        self.sizes = self.sizes._replace(states=states)
+        self.env.grow(states, self.sizes.actions)
+        self.task.grow(self.sizes.task_states, states)
+        self.planner.grow(states)
+
     def make_planner(self) -> IncrementalPlanner:
         """A planner that knows nothing yet."""
         return IncrementalPlanner(

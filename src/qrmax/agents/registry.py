@@ -6,11 +6,12 @@ import dataclasses
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from qrmax.errors import UnknownNameError
+from qrmax.errors import ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
     from qrmax.agents.base import Agent, AgentConfig, Sizes
     from qrmax.agents.experience import Task
+    from qrmax.model.observations import Observations
     from qrmax.seeding import Stream
 
 _HOME = {  # in the paper's order
@@ -27,6 +28,9 @@ _HOME = {  # in the paper's order
     "psrl": "psrl.PSRL",
     "psrl-rm": "psrl.PSRLRM",
     "opsrl": "opsrl.OPSRL",
+    "bucket-qrmax": "bucket_qrmax.BucketQRMax",
+    "bucket-qrmax-rm": "bucket_qrmax.BucketQRMaxRM",
+    "bucket-rmax": "bucket_rmax.BucketRMax",
 }
 _PUBLISHED = {
     "rmax": "published.PublishedRMax",
@@ -80,10 +84,36 @@ def make_config(name: str, settings: dict[str, Any]) -> AgentConfig:
     return agent_class(name).Config(**plain)
 
 
-def make_agent(name: str, sizes: Sizes, config: AgentConfig, rng: Stream, task: Task) -> Agent:
-    """An agent that has learned nothing yet. Only agents that know the machine get to see it."""
+def make_agent(
+    name: str,
+    sizes: Sizes,
+    config: AgentConfig,
+    rng: Stream,
+    task: Task,
+    observations: Observations | None = None,
+) -> Agent:
+    """An agent that has learned nothing yet. Only agents that know the machine get to see it.
+
+    `observations` are given where states are not numbered.
+    """
     from qrmax.agents.experience import Counterfactual, Observed
 
     kind = agent_class(name, published=getattr(config, "published", False))
+    if kind.perceives != (observations is not None):
+        raise ParameterError(_misfit(name, perceives=kind.perceives))
     experience = Counterfactual(task) if kind.knows_machine else Observed()
-    return kind(sizes, config, rng, experience)
+    shown = () if observations is None else (observations,)
+    return kind(sizes, config, rng, experience, *shown)
+
+
+def _misfit(name: str, *, perceives: bool) -> str:
+    others = [other for other in _HOME if agent_class(other).perceives != perceives]
+    if perceives:
+        return (
+            f"agent {name!r} is for worlds with real observations, such as "
+            f"continuous/frozen-lake/abc; for numbered states there are: {', '.join(others)}"
+        )
+    return (
+        f"agent {name!r} is for worlds with numbered states, such as office/map1/exp5; for real "
+        f"observations there are: {', '.join(others)}"
+    )

@@ -47,6 +47,13 @@ class RMax(ModelBased):
             tolerance=config.tolerance,
         )
 
+    def grow(self, states: int) -> None:
+        """Make room for more states, of which nothing is known."""
+        self.sizes = self.sizes._replace(states=states)
+        pairs = states * self.sizes.task_states
+        self.pair.grow(pairs, self.sizes.actions)
+        self.planner.grow(pairs)
+
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition."""
         do_vi = False

@@ -19,9 +19,9 @@ from qrmax.automata.reward_machine import RewardMachine
 from qrmax.draw import draw
 from qrmax.errors import ModelError, check_count
 from qrmax.model.observations import Observations
-from qrmax.model.plane import FloatArray, Plane, gaussian, move
+from qrmax.model.plane import FloatArray, Plane, cell_of, gaussian, move
 from qrmax.model.problem import warn_of_what_can_never_be
-from qrmax.model.simulator import AGE, EPISODES, OVER, Q, Step, World, starts
+from qrmax.model.simulator import AGE, EPISODES, OVER, Q, S, Step, World, starts
 from qrmax.seeding import Chance
 
 
@@ -120,7 +120,12 @@ class PlaneSimulator:
         self.perceive = perceive
         self.position = np.zeros(2)  # compiled loops write here, too
         self.state = np.array([0, 0, 0, 1, 0], dtype=np.int64)
-        self.s: Any = 0
+        self._seen: Any = None  # what was perceived last, where that is no number
+
+    @property
+    def s(self) -> Any:
+        """The state, as it was perceived last."""
+        return int(self.state[S]) if self._seen is None else self._seen
 
     @property
     def q(self) -> int:
@@ -142,6 +147,17 @@ class PlaneSimulator:
         scale = self.problem.plane.scale
         return self.position[: len(scale)] * scale
 
+    def look(self) -> Any:
+        """Perceive what is observed now."""
+        x, y = self.position.tolist()
+        label = int(self.world.label[cell_of(self.problem.plane, x, y)])
+        seen = self.perceive(self.observation(), label)
+        if isinstance(seen, int):
+            self.state[S] = seen  # compiled loops go on from there
+        else:
+            self._seen = seen
+        return seen
+
     def reset(self) -> None:
         """Start an episode."""
         i = draw(self.world.start_prob, self.rng.random())
@@ -149,7 +165,7 @@ class PlaneSimulator:
         columns = self.problem.plane.columns
         self.position[:] = (cell % columns + 0.5, cell // columns + 0.5)
         self.state[:] = (0, q, 0, 0, self.state[EPISODES] + 1)
-        self._look(int(self.world.label[cell]))
+        self.look()
 
     def cut(self) -> None:
         """End the episode here."""
@@ -169,9 +185,8 @@ class PlaneSimulator:
         terminated = bool(world.done[cell, q_next])
         truncated = age == world.limit
         self.state[Q], self.state[AGE], self.state[OVER] = q_next, age, terminated or truncated
-        self._look(label)
         return Step(
-            s=self.s,
+            s=self.look(),
             q=q_next,
             label=label,
             r_env=float(plane.reward[cell]),
@@ -180,9 +195,6 @@ class PlaneSimulator:
             truncated=truncated,
             world_ended=bool(world.done[cell, q]),
         )
-
-    def _look(self, label: int) -> None:
-        self.s = self.perceive(self.observation(), label)
 
 
 def _world(problem: ContinuousProblem) -> World:

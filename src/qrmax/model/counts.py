@@ -71,13 +71,17 @@ class Counter:
     ) -> None:
         self.for_moves = threshold  # t_T
         self.for_rewards = threshold if for_rewards is None else for_rewards  # t_R
-        self.threshold = max(self.for_moves, self.for_rewards)
         self.counts = Counts(
             n=np.zeros((first, second), dtype=np.int32),
             outcome=np.full((first, second, outcomes), NOTHING, dtype=np.int32),
             tau=np.zeros((first, second, outcomes), dtype=np.int32),
             rho=np.zeros((first, second)),
         )
+
+    @property
+    def threshold(self) -> int:
+        """How many samples make a pair known."""
+        return max(self.for_moves, self.for_rewards)
 
     def is_known(self, i: int, j: int) -> bool:
         """Whether there are enough samples of (i, j)."""

@@ -100,6 +100,10 @@ class Simulator:
         i = draw(self.world.start_prob, self.rng.random())
         self.state[:] = (*self.world.start_pair[i], 0, 0, self.state[EPISODES] + 1)
 
+    def look(self) -> int:
+        """What is seen now: the state."""
+        return self.s
+
     def cut(self) -> None:
         """End the episode here."""
         self.state[OVER] = 1

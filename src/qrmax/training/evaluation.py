@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qrmax.agents import kernels
 from qrmax.errors import warn
 from qrmax.model.problem import Problem
-from qrmax.model.simulator import Simulator
+from qrmax.model.simulator import Simulator, World
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.comparison import Comparison
 from qrmax.planning.policy_evaluation import (
@@ -144,21 +145,7 @@ class Referee:
         if limit is not None:
             world = world._replace(limit=min(limit, world.limit or limit))
         actions = np.ascontiguousarray(policy if policy.ndim == 3 else policy[None])
-        returns, under_way = np.empty(episodes), np.zeros(2)
-        episode = 0
-        while episode < episodes:
-            chance.refill()
-            episode = kernels.sample_returns(
-                world,
-                simulator.state,
-                actions,
-                self.gamma,
-                kernels.Numbers(chance.block, chance.at),
-                returns,
-                episode,
-                under_way,
-            )
-        return returns
+        return sample(world, simulator.state, actions, self.gamma, episodes, chance)[:, 0]
 
     def point(self, step: int, policy: IntArray) -> Point:
         """The row of a learning curve at this step."""
@@ -171,6 +158,27 @@ class Referee:
             self._policy = policy.copy()  # it may be changed in place
             self._evaluation = None
             self._near = {}
+
+
+def sample(
+    world: World,
+    state: NDArray[np.int64],
+    actions: IntArray,
+    gamma: float,
+    episodes: int,
+    chance: Stream,
+    ground: kernels.Ground | None = None,
+) -> FloatArray:
+    """Episodes of a policy `[h, s, q]`: the return of each, whether it succeeded, its length."""
+    found, under_way = np.empty((episodes, 3)), np.zeros(2)
+    episode = 0
+    while episode < episodes:
+        chance.refill()
+        numbers = kernels.Numbers(chance.block, chance.at)
+        episode = kernels.sample_returns(
+            world, state, actions, gamma, numbers, found, episode, under_way, ground
+        )
+    return found
 
 
 def relative_gap(value: float, best: float) -> float:

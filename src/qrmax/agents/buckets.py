@@ -1,0 +1,123 @@
+"""Buckets: real observations as numbers, in the order in which they turn up.
+
+A bucket is all observations with the same key (see `simhash.py`), and, where buckets are
+`event_aware`, the same label: a bucket that straddles the border of a region where something is
+true would make what the machine does look random. The first key that turns up is bucket 0, the next
+new one bucket 1, and so on; a number once given stays. Compiled loops look keys up in a hash table
+with open addressing; new ones are entered here only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qrmax.agents.simhash import Projection, words_of
+from qrmax.errors import ModelError
+from qrmax.model.growth import padded
+from qrmax.model.observations import Observations, Scaling
+
+NOTHING = -1
+FIRST = 64
+"""How many buckets there is room for at first; it doubles where that is not enough."""
+
+
+class Lookup(NamedTuple):
+    """Everything that finding a bucket takes, for compiled code."""
+
+    scaling: Scaling
+    projection: Projection
+    event_aware: bool
+    keys: NDArray[np.int64]  # [bucket, word]
+    slots: NDArray[np.int32]  # a bucket or NOTHING, by the hash of its key
+
+
+class Buckets:
+    """The buckets that have turned up.
+
+    >>> from qrmax.agents.simhash import uniform_grid
+    >>> buckets = Buckets(Observations([0.0], [1.0]), uniform_grid(1, cells=10))
+    >>> [buckets.number([x], label=0) for x in (0.55, 0.12, 0.59)]
+    [0, 1, 0]
+    """
+
+    def __init__(
+        self, observations: Observations, projection: Projection, *, event_aware: bool = False
+    ) -> None:
+        self.observations = observations
+        self.projection = projection
+        self.event_aware = event_aware
+        self._index: dict[tuple[int, ...], int] = {}
+        self._keys = np.zeros((FIRST, int(projection.word.max()) + 1), dtype=np.int64)
+        self._slots = np.full(4 * FIRST, NOTHING, dtype=np.int32)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def number(self, observation: Any, label: int) -> int:
+        """The bucket of an observation; a new one where there is none."""
+        key = self._key(observation, label)
+        number = self._index.get(key)
+        return self._enter(key) if number is None else number
+
+    def find(self, observation: Any, label: int) -> int | None:
+        """The bucket of an observation; None where it has not turned up."""
+        return self._index.get(self._key(observation, label))
+
+    def lookup(self) -> Lookup:
+        """The buckets, for compiled code."""
+        return Lookup(
+            self.observations.scaling, self.projection, self.event_aware, self._keys, self._slots
+        )
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """The hyperplanes, and the keys in the order of their numbers."""
+        return {"rows": self.projection.rows.copy(), "keys": self._keys[: len(self)].copy()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a snapshot."""
+        rows, keys = arrays["rows"], arrays["keys"]
+        if rows.shape != self.projection.rows.shape or keys.shape[1:] != self._keys.shape[1:]:
+            raise ModelError(f"hyperplanes of {rows.shape} and keys of {keys.shape} do not fit")
+        if not np.isfinite(rows).all() or len(np.unique(keys, axis=0)) != len(keys):
+            raise ModelError("a hyperplane is no number, or a bucket has two numbers")
+        self.projection = self.projection._replace(rows=rows.copy())
+        self._index = {}
+        self._slots = np.full(4 * FIRST, NOTHING, dtype=np.int32)
+        for key in keys.tolist():
+            self._enter(tuple(key))
+
+    def _key(self, observation: Any, label: int) -> tuple[int, ...]:
+        x = self.observations.normalise(observation)
+        return tuple(words_of(self.projection, x, label if self.event_aware else 0))
+
+    def _enter(self, key: tuple[int, ...]) -> int:
+        number = self._index[key] = len(self._index)
+        if number == len(self._keys):
+            self._keys = padded(self._keys, 2 * number)
+        self._keys[number] = key
+        if 2 * len(self) > len(self._slots):  # at most half full, or chains get long
+            self._slots = np.full(4 * len(self._slots), NOTHING, dtype=np.int32)
+            for other, known in enumerate(self._index):
+                self._place(known, other)
+        else:
+            self._place(key, number)
+        return number
+
+    def _place(self, key: tuple[int, ...], number: int) -> None:
+        slot = hash_of(key) & (len(self._slots) - 1)
+        while self._slots[slot] != NOTHING:
+            slot = (slot + 1) & (len(self._slots) - 1)
+        self._slots[slot] = number
+
+
+def hash_of(words: ArrayLike) -> int:
+    """A number that is another one for most other keys (as in kernels.py)."""
+    number = 0
+    for word in np.asarray(words).tolist():
+        number = (number ^ word) * 0x9E3779B97F4A7C15 % 2**64
+        number ^= number >> 29
+    return int(number % 2**31)
