@@ -218,9 +218,9 @@ def test_the_page_says_what_it_was_made_by() -> None:
     title, about, origin = table(EVERYTHING, **FULL).markdown().split("\n\n")[:3]
     assert (title, about) == ("# Steps", "Slips in training.")
     assert origin == (
-        "Made by `qrmax study run mine` with qrmax 0.1.0 at commit abc1234; seeds 0 to 2; mean ± "
-        "standard deviation of the runs that got there, 3 runs each. Runs that hit their budget "
-        "are not in the mean; `>=` stands before the budget."
+        "Made by `qrmax study run mine` with qrmax 0.1.0 at commit abc1234; seeds 0 to 2; steps: "
+        "mean ± standard deviation of the runs that got there, 3 runs each. Runs that hit their "
+        "budget are not in the mean; `>=` stands before the budget."
     )
 
 
