@@ -157,10 +157,10 @@ class Referee:
         actions = np.ascontiguousarray(policy if policy.ndim == 3 else policy[None])
         return sample(world, simulator.state, actions, self.gamma, episodes, chance)[:, 0]
 
-    def point(self, step: int, episodes: int, policy: IntArray, chance: Stream) -> Point:  # noqa: ARG002
+    def point(self, step: int, policy: IntArray, chance: Stream | None = None) -> Point:  # noqa: ARG002
         """The row of a learning curve at this step."""
         judged, gap = self.evaluate(policy), self.gap(policy)
-        return Point(step, judged.start_value, gap, judged.success, judged.nominal_length, episodes)
+        return Point(step, judged.start_value, gap, judged.success, judged.nominal_length)
 
     def _look_at(self, policy: IntArray) -> None:
         """Forget what was found of another policy."""

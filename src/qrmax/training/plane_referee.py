@@ -75,11 +75,11 @@ class PlaneReferee:
             nominal_length=None,
         )
 
-    def point(self, step: int, episodes: int, policy: Any, chance: Stream) -> Point:
+    def point(self, step: int, policy: Any, chance: Stream) -> Point:
         """The row of a learning curve at this step."""
         judged = self.evaluate(policy, chance, len(self._found) or EPISODES)
         gap = relative_gap(judged.start_value, self.best)
-        return Point(step, judged.start_value, gap, judged.success, None, episodes)
+        return Point(step, judged.start_value, gap, judged.success, None)
 
     def _sample(self, policy: Any, episodes: int, chance: Stream) -> FloatArray:
         if not isinstance(policy, BucketPolicy):

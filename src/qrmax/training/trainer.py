@@ -223,8 +223,9 @@ class Session:
             chance = self.streams["evaluation"]
             passed = rule.passes(policy, self.referee, chance)
             if passed or _has_row(step // self.training.evaluate_every):
-                point = self.referee.point(step, self.player.episodes, policy, chance)
+                point = self.referee.point(step, policy, chance)
         if point is not None:
+            point = point._replace(episodes=self.player.episodes)
             self.curve.append(point)
         self._count(passed)
         return Evaluated(step, passed, point)
@@ -302,5 +303,4 @@ def _episodes_point(step: int, player: EnvPlayer) -> Point | None:
         gap=None,
         success=sum(episode.success for episode in episodes) / count,
         nominal_length=None,
-        episodes=player.episodes,
     )
