@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from qrmax.automata.guards import Label, as_label
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.draw import draw
-from qrmax.errors import ModelError, check_count
+from qrmax.errors import ModelError, ParameterError, check_count
 from qrmax.model.observations import Observations
-from qrmax.model.plane import FloatArray, Plane, cell_of, gaussian, move
+from qrmax.model.plane import NEAR, FloatArray, Plane, cell_of, check_plane, gaussian, move
 from qrmax.model.problem import warn_of_what_can_never_be
 from qrmax.model.simulator import AGE, EPISODES, OVER, Q, S, Step, World, starts
 from qrmax.seeding import Chance
@@ -43,7 +43,7 @@ class ContinuousProblem:
         labels: Iterable[Iterable[str]],
         label: ArrayLike,
         *,
-        terminal: NDArray[np.bool_],
+        terminal: ArrayLike,
         start: int,
         max_episode_steps: int | None = None,
         name: str = "problem",
@@ -53,16 +53,17 @@ class ContinuousProblem:
         self.machine = machine
         self.labels: tuple[Label, ...] = tuple(as_label(names) for names in labels)
         self.label = np.array(label, dtype=np.int32)  # [cell]
-        self.table = machine.table(self.labels)
-        self.terminal = terminal
+        self.terminal = np.asarray(terminal, dtype=bool)
         self.start = start
         self.max_episode_steps = max_episode_steps
         self.name = name
         self.world = world
+        self._check()
+        self.table = machine.table(self.labels)
         machine.reset(self.labels[self.label[start]])  # a TaskError where that is left to chance
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
-        if terminal[start]:
+        if self.done()[start, self.start_task_state]:
             raise ModelError(f"{name}: every episode is over before it begins")
         warn_of_what_can_never_be(self)
 
@@ -88,10 +89,31 @@ class ContinuousProblem:
         scale = self.plane.scale
         return Observations(np.zeros(len(scale)), size[: len(scale)] * scale)
 
+    def positions(self, observations: FloatArray) -> FloatArray:
+        """Observations `[n, d]` as positions in cells, `[n, 2]`; a line runs at y = 0.5.
+
+        One that rounding has moved off a border of cells, where walls may be, is put back there.
+        """
+        at = np.full((len(observations), 2), 0.5)
+        at[:, : observations.shape[1]] = observations / self.plane.scale
+        border = np.rint(at)
+        return np.where(np.abs(at - border) < 0.5 * NEAR, border, at)
+
+    @property
+    def start_position(self) -> tuple[float, float]:
+        """Where episodes start, in cells: the middle of the start cell."""
+        row, column = divmod(self.start, self.plane.columns)
+        return column + 0.5, row + 0.5
+
+    @property
+    def start_task_state(self) -> int:
+        """The machine state that episodes start in."""
+        return int(self.table.initial[self.label[self.start]])
+
     def label_of(self, observation: Any, info: Any = None) -> int:  # noqa: ARG002
         """The number of the label of a position."""
-        x, y = (*self.observations.check(observation) / self.plane.scale, 0.5)[:2]
-        return int(self.label[cell_of(self.plane, float(x), float(y))])
+        [[x, y]] = self.positions(self.observations.check(observation)[None]).tolist()
+        return int(self.label[cell_of(self.plane, x, y)])
 
     def done(self) -> NDArray[np.bool_]:
         """Where episodes end, `[cell, q]`."""
@@ -101,6 +123,27 @@ class ContinuousProblem:
         """The least and the most that a step can pay, world and task together."""
         env, task = self.plane.reward, self.table.reward
         return float(env.min() + task.min()), float(env.max() + task.max())
+
+    def _check(self) -> None:
+        """Arrays that do not fit would send a move out of the plane, or the label of another."""
+        check_plane(self.plane)
+        n_cells = len(self.plane.wall)
+        if self.label.shape != (n_cells,) or self.terminal.shape != (n_cells,):
+            raise ModelError(
+                f"{self.name}: label has shape {self.label.shape}, terminal has shape "
+                f"{self.terminal.shape}; needed: one entry for each of {n_cells} cells"
+            )
+        outside = (self.label < 0) | (self.label >= len(self.labels))
+        if outside.any():
+            cell = int(outside.argmax())
+            raise ModelError(
+                f"{self.name}: label is {self.label[cell]} at cell {cell}; "
+                f"allowed: 0 to {len(self.labels) - 1}"
+            )
+        if not 0 <= self.start < n_cells:
+            raise ModelError(
+                f"{self.name}: start is cell {self.start}; allowed: 0 to {n_cells - 1}"
+            )
 
     def __repr__(self) -> str:
         columns = self.plane.columns
@@ -238,3 +281,12 @@ def _world(problem: ContinuousProblem) -> World:
         start_prob=prob,
         limit=problem.max_episode_steps or 0,
     )
+
+
+def check_continuous(problem: object) -> None:
+    """Raise a `ParameterError` unless this is a continuous problem."""
+    if not isinstance(problem, ContinuousProblem):
+        raise ParameterError(
+            f"problem is {str(problem)[:60]!r}; needed: a ContinuousProblem, such as "
+            "qrmax.make('continuous/frozen-lake/abc')"
+        )

@@ -119,11 +119,7 @@ class TabularMDP:
 
     def nominal(self) -> TabularMDP:
         """The same process where the most likely outcome always happens (the first of equals)."""
-        likelihood = np.zeros_like(self.prob)
-        for k in range(self.succ.shape[2]):  # outcomes listed twice count together
-            same = self.succ == self.succ[:, :, k : k + 1]
-            likelihood[:, :, k] = np.where(same, self.prob, 0.0).sum(axis=2)
-        best = likelihood.argmax(axis=2)[:, :, None]
+        best = self._likelihood().argmax(axis=2)[:, :, None]
         return TabularMDP(
             np.take_along_axis(self.succ, best, axis=2),
             np.ones(best.shape),
@@ -131,6 +127,18 @@ class TabularMDP:
             terminal=self.terminal,
             start=int(self.start.argmax()),
         )
+
+    def _likelihood(self) -> NDArray[np.float64]:
+        """How likely each successor is, `[s, a, k]`: one that is listed twice counts together."""
+        width = self.succ.shape[2]
+        listed = np.sort(np.where(self.prob > 0.0, self.succ, -1 - np.arange(width)), axis=2)
+        if not (listed[:, :, 1:] == listed[:, :, :-1]).any():
+            return self.prob
+        likelihood = np.zeros_like(self.prob)
+        for k in range(width):
+            same = self.succ == self.succ[:, :, k : k + 1]
+            likelihood[:, :, k] = np.where(same, self.prob, 0.0).sum(axis=2)
+        return likelihood
 
     def __repr__(self) -> str:
         return (

@@ -17,10 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qrmax.errors import ModelError
+
 FloatArray = NDArray[np.float64]
 
 UP, RIGHT, DOWN, LEFT = range(4)
 NEAR = 1e-9  # how close to a wall, in cells, a move can end: a cell ends before its right border
+LONGEST = 2**20  # cells along a side: farther from 0, numbers are too coarse for NEAR
 
 
 class Plane(NamedTuple):
@@ -32,6 +35,36 @@ class Plane(NamedTuple):
     columns: int
     reward: FloatArray  # [cell]: what the world pays for arriving there
     scale: FloatArray  # [d]: an observation is the position in other units, d numbers of it
+
+
+def check_plane(plane: Plane) -> None:
+    """Raise a `ModelError` unless these arrays are a plane that no move can leave."""
+    n_cells, columns = len(plane.wall), plane.columns
+    shapes = {
+        "direction": (len(plane.direction), 2),
+        "noise": (2,),
+        "wall": (n_cells, 4),
+        "reward": (n_cells,),
+        "scale": (min(len(plane.scale), 2),),
+    }
+    for name, shape in shapes.items():
+        array = getattr(plane, name)
+        if array.shape != shape or 0 in shape or not np.isfinite(array).all():
+            raise ModelError(f"{name} is not made of finite numbers of shape {shape}")
+    if not 1 <= columns <= n_cells or n_cells % columns:
+        raise ModelError(f"{n_cells} cells in {columns} columns are no plane")
+    rows = n_cells // columns
+    if max(columns, rows) > LONGEST:
+        raise ModelError(f"a plane of {columns} x {rows} cells; allowed: {LONGEST} along a side")
+    if (plane.noise < 0.0).any() or (plane.scale <= 0.0).any():
+        raise ModelError("noise below 0, or a scale that is not above 0")
+    across = (*plane.direction[:, 1].tolist(), float(plane.noise[1]), rows - 1)
+    if len(plane.scale) == 1 and any(across):
+        raise ModelError("a line has one row, and neither moves nor noise across it")
+    wall = plane.wall.reshape(rows, columns, 4)
+    border = (wall[0, :, UP], wall[:, -1, RIGHT], wall[-1, :, DOWN], wall[:, 0, LEFT])
+    if not all(side.all() for side in border):
+        raise ModelError("wall is open at the border of the plane; needed: walls all around it")
 
 
 def gaussian(u: float, v: float) -> tuple[float, float]:

@@ -111,7 +111,13 @@ class Referee:
         """How far its value is below the optimum, relative to that."""
         return relative_gap(self.evaluate(policy).start_value, self.best)
 
-    def success(self, policy: IntArray, episodes: int, chance: Stream) -> float:  # noqa: ARG002
+    def success(
+        self,
+        policy: IntArray,
+        episodes: int,  # noqa: ARG002
+        chance: Stream,  # noqa: ARG002
+        at_least: float = 0.0,  # noqa: ARG002
+    ) -> float:
         """How likely it is to succeed; nothing has to be sampled for that."""
         return self.evaluate(policy).success
 

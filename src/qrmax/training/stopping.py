@@ -97,8 +97,8 @@ class Success(StoppingRule):
 
     def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
         """Whether it succeeds often enough."""
-        share = referee.success(policy, self.episodes, chance)
-        return share >= (1.0 - self.within) * referee.best_success
+        needed = (1.0 - self.within) * referee.best_success
+        return referee.success(policy, self.episodes, chance, at_least=needed) >= needed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,7 +120,7 @@ class Welch(StoppingRule):
 
     def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
         """Whether the test finds no difference."""
-        ours = referee.returns(policy, self.episodes, chance)
+        ours = _exact(referee).returns(policy, self.episodes, chance)
         best = _exact(referee).returns(_exact(referee).solution.policy, self.episodes, chance)
         return welch_p_value(ours, best) >= self.alpha
 

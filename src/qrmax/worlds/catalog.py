@@ -76,12 +76,16 @@ def is_continuous(name: object) -> bool:
 
 def _make_continuous(name: str, grid: Any, task: Any, options: dict[str, Any]) -> ContinuousProblem:
     """The problem `continuous/office/MAP/TASK` or `continuous/WORLD/TASK`."""
-    world, rest = (*name.split("/", maxsplit=2), "", "")[1:3]
+    _, world, named = (*name.split("/", maxsplit=2), "", "")[:3]
+    if world not in worlds() or "" in name.split("/"):
+        raise UnknownNameError("problem", name, all_names())
     if world == OFFICE:
-        place, wanted = map_and_task("/".join(filter(None, [OFFICE, rest])), grid, task)
+        place, wanted = map_and_task(name, grid, task)
+    elif named and task is not None:
+        raise ParameterError(f"make: the name {name!r} and task=... contradict")
+    elif named or task is not None:
+        place, wanted = world if grid is None else grid, named or task
     else:
-        place, wanted = world if grid is None else grid, task if task is not None else rest
-    if world not in worlds() or not wanted or (rest and task is not None and world != OFFICE):
         raise UnknownNameError("problem", name, all_names())
     return continuous(world, place, wanted, ContinuousOptions.of(options))
 
@@ -103,8 +107,9 @@ def map_and_task(name: str | None, grid: Any, task: Any) -> tuple[Any, Any]:
 
 
 def _parts(name: str) -> tuple[str | None, str | None]:
-    """The map and the task in `office/MAP/TASK`, `office/MAP` or `office`."""
-    world, *parts = name.split("/", maxsplit=2) if isinstance(name, str) else [""]
+    """The map and the task in `office/MAP/TASK`, `office/MAP` or `office`, continuous or not."""
+    plain = name.removeprefix(f"{WORLD}/") if isinstance(name, str) else ""
+    world, *parts = plain.split("/", maxsplit=2)
     if world != "office" or "" in parts:
         raise UnknownNameError("world", str(name), all_names())
     return (*parts, None, None)[0], (*parts, None, None)[1]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.automata.files import load_task, task_names
+from qrmax.automata.files import SUFFIX, TASKS, load_task, parse_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import UnknownNameError, check_count, check_flag, check_range
 from qrmax.model.continuous import ContinuousProblem
@@ -104,15 +104,21 @@ def continuous(
     options: ContinuousOptions,
 ) -> ContinuousProblem:
     """The problem of doing a task on a map, walked with real positions."""
-    grid, machine = _map(world, map), _task(world, map, task)
+    grid = _map(world, map)
+    machine = _task(world, grid, task)
     scale = _SCALES[world]
     step = scale.step if options.step is None else options.step
     noise = scale.noise if options.noise is None else options.noise
     label, labels = grid.label(), grid.labels()
     ends = _cells_of(labels, label, {DECORATION, HOLE})
     cost = np.where(ends, -abs(options.decoration_penalty), 0.0)
-    parts = [WORLD, world, *([grid.name] if world == OFFICE else []), machine.name]
-    name = "/".join(dict.fromkeys(part.removeprefix(grid.name + "/") for part in parts))
+    own = world == OFFICE or grid.name != world  # a world has one map, but for the offices
+    parts = [
+        WORLD,
+        world,
+        *([grid.name] if own else []),
+        machine.name.removeprefix(grid.name + "/"),
+    ]
     return ContinuousProblem(
         _plane(grid, scale.cell, step, noise, cost),
         machine,
@@ -121,7 +127,7 @@ def continuous(
         terminal=ends if options.decorations_terminate else np.zeros(len(label), dtype=bool),
         start=grid.start_state,
         max_episode_steps=options.max_episode_steps,
-        name=name,
+        name="/".join(parts),
         world=grid,
     )
 
@@ -158,13 +164,12 @@ def _map(world: str, given: str | os.PathLike[str] | GridMap) -> GridMap:
     return parse_map(Source.find(given, "map", PLANES, ".txt"))
 
 
-def _task(world: str, given: Any, task: str | os.PathLike[str] | RewardMachine) -> RewardMachine:
-    if isinstance(task, RewardMachine):
-        return task
-    if world == OFFICE:
-        return office_task(_map(world, given), task)
-    own = f"{WORLD}/{task}"
-    return load_task(own if own in task_names() else task)
+def _task(world: str, grid: GridMap, task: str | os.PathLike[str] | RewardMachine) -> RewardMachine:
+    if world == OFFICE or isinstance(task, RewardMachine):
+        return office_task(grid, task)
+    if str(task) in task_names():
+        return load_task(task)
+    return parse_task(Source.find(task, "task", TASKS / WORLD, SUFFIX))
 
 
 def _cells_of(

@@ -16,6 +16,7 @@ from qrmax.worlds.grid import DECORATION, FLOOR, SOLID, GridMap
 
 Image = NDArray[np.uint8]
 Colour = tuple[int, int, int]
+Walker = int | tuple[float, float]  # a state, or a position in cells: x, y
 
 CELL = 32  # pixels
 MOST_PIXELS = 8000  # along a side
@@ -33,15 +34,16 @@ _DISCS: dict[str, Colour] = {
     "good_coffee": (194, 135, 47),
     "mail": (66, 122, 186),
     "office": (120, 81, 169),
+    "hole": (38, 84, 124),
 }
 _ROOM: Colour = (126, 136, 150)
 
 
-def write(grid: GridMap, state: int | None = None) -> str:
-    """The map as it stands in its file, with the walker on a state."""
-    if state is None:
+def write(grid: GridMap, walker: Walker | None = None) -> str:
+    """The map as it stands in its file, with the walker in a cell."""
+    if walker is None:
         return grid.text
-    row, column = divmod(state, grid.width)
+    column, row = (int(part) for part in _position(grid, walker))
     lines = grid.text.split("\n")
     line = lines[2 * row]
     lines[2 * row] = line[: 2 * column] + WALKER + line[2 * column + 1 :]
@@ -58,8 +60,8 @@ def write_moves(grid: GridMap, moves: NDArray[np.int32]) -> str:
     return "\n".join("".join(line) for line in lines)
 
 
-def draw(grid: GridMap, state: int | None = None) -> Image:
-    """The map as an image `[y, x, rgb]`, with the walker on a state; large maps get small cells."""
+def draw(grid: GridMap, walker: Walker | None = None) -> Image:
+    """The map as an image `[y, x, rgb]`, with the walker on it; large maps get small cells."""
     cell = max(1, min(CELL, MOST_PIXELS // max(grid.width, grid.height)))
     image = np.empty((grid.height * cell + 1, grid.width * cell + 1, 3), dtype=np.uint8)
     image[:] = _PAPER
@@ -69,9 +71,8 @@ def draw(grid: GridMap, state: int | None = None) -> Image:
         for x, tile in enumerate(row):
             _draw_tile(image[y * cell : (y + 1) * cell, x * cell : (x + 1) * cell], grid, tile)
     _draw_walls(image, grid, cell)
-    if state is not None:
-        y, x = divmod(state, grid.width)
-        _paint_disc(image[y * cell : (y + 1) * cell, x * cell : (x + 1) * cell], _WALKER, 0.30)
+    if walker is not None:
+        _draw_walker(image, *_position(grid, walker), cell)
     return image
 
 
@@ -87,6 +88,25 @@ def save_png(image: Image, path: str | os.PathLike[str]) -> None:
         for kind, body in chunks
     )
     write_whole(path, b"\x89PNG\r\n\x1a\n" + data)
+
+
+def _position(grid: GridMap, walker: Walker) -> tuple[float, float]:
+    if isinstance(walker, tuple):
+        return walker
+    row, column = divmod(walker, grid.width)
+    return column + 0.5, row + 0.5
+
+
+def _draw_walker(image: Image, x: float, y: float, cell: int) -> None:
+    """A disc around a position, on an area as large as a cell; what is off the map is cut off."""
+    top, left = (
+        min(max(round((at - 0.5) * cell), 0), side - cell)
+        for at, side in zip((y, x), image.shape[:2], strict=True)
+    )
+    within = [
+        0.5 + ((at - 0.5) * cell - first) / max(1, cell - 1) for at, first in ((y, top), (x, left))
+    ]
+    _paint_disc(image[top : top + cell, left : left + cell], _WALKER, 0.30, *within)
 
 
 def _draw_tile(area: Image, grid: GridMap, tile: str) -> None:
@@ -117,7 +137,7 @@ def _draw_walls(image: Image, grid: GridMap, cell: int) -> None:
 def _distances(area: Image, y: float, x: float) -> NDArray[np.float64]:
     """How far each pixel is from a point, all in units of the area's size."""
     size = area.shape[0]
-    rows, columns = np.mgrid[:size, :size] / (size - 1)
+    rows, columns = np.mgrid[:size, :size] / max(1, size - 1)
     return np.asarray(np.hypot(rows - y, columns - x))
 
 

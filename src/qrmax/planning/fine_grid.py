@@ -1,0 +1,115 @@
+"""The optimum of a continuous problem, nearly: that of the same problem on a fine grid.
+
+What the grid costs is estimated by solving on a grid of half the points along each side, too: the
+difference between both is the error that is reported. Near a border or a goal, the value of a
+position changes within about the noise of a move, so a grid has to be about as fine as that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax.errors import check_count, check_range
+from qrmax.model.continuous import ContinuousProblem, check_continuous
+from qrmax.model.fine_grid import FineGrid, discretise
+from qrmax.model.plane import FloatArray
+from qrmax.planning.policy_evaluation import Evaluation, evaluate
+from qrmax.planning.value_iteration import Solution, solve
+
+TOLERANCE = 1e-9  # of the Bellman equations: far below what the grid costs
+PART = 1.25  # how long a part of a cell is where nothing is said, in standard deviations of a move
+MOST_PARTS = 16  # along a side of a cell, where nothing is said
+
+
+class GridError(NamedTuple):
+    """By how much a solution differs from that on a grid with half as many points to a side."""
+
+    value: float  # in the start value, relative to it
+    success: float  # in the probability of success
+
+
+@dataclass(frozen=True, eq=False)
+class FineSolution:
+    """The optimum of a continuous problem, as far as a grid shows it.
+
+    >>> import qrmax
+    >>> from qrmax.planning.fine_grid import solve_continuous
+    >>> solution = solve_continuous(qrmax.make("continuous/line/ab"), gamma=0.95)
+    >>> round(solution.start_value, 3), round(solution.success, 6), solution.error.value < 0.001
+    (0.349, 1.0, True)
+    >>> right, left = 0, 1
+    >>> solution.actions(np.array([[0.1], [0.9]]), np.array([0, 0])).tolist() == [right, left]
+    True
+    """
+
+    problem: ContinuousProblem
+    gamma: float
+    start_value: float  # of an episode from its start, discounted
+    success: float  # how likely it is
+    mean_length: float | None  # of the successful episodes; None where there are none
+    error: GridError
+    grid: FineGrid
+    q: FloatArray  # [s, q, a]: the value of every action at every point of the grid
+
+    def actions(self, observations: FloatArray, q: NDArray[np.integer]) -> NDArray[np.int64]:
+        """The best action at each observation `[n, d]` with the machine in `q [n]`."""
+        x, y = self.problem.positions(np.asarray(observations)).T
+        points, weights = self.grid.around(x, y)
+        values = (weights[:, :, None] * self.q[points, np.asarray(q)[:, None]]).sum(axis=1)
+        return np.asarray(values.argmax(axis=1))
+
+    def __repr__(self) -> str:
+        return (
+            f"FineSolution({self.problem.name!r}: start value {self.start_value:.4g}, "
+            f"gamma {self.gamma:g}, {self.grid.n_states} points)"
+        )
+
+
+def solve_continuous(
+    problem: ContinuousProblem, gamma: float = 0.9, per_cell: int | None = None
+) -> FineSolution:
+    """The optimal values and policy of a continuous problem, nearly.
+
+    `per_cell` is into how many parts a cell is cut along each side. By default a part is about as
+    long as the standard deviation of a move on that axis, and there are at most 16.
+    """
+    check_continuous(problem)
+    check_range("gamma", gamma, above=0.0, below=1.0)
+    if per_cell is not None:
+        check_count("per_cell", per_cell)
+    parts = _parts(problem) if per_cell is None else (per_cell, per_cell)
+    coarse, judged = _solve(problem, gamma, (max(1, parts[0] // 2), max(1, parts[1] // 2)))
+    rough = coarse.start_value, judged.success
+    del coarse  # before the other one needs the memory
+    fine, judged = _solve(problem, gamma, parts)
+    value = fine.start_value
+    off = abs(value - rough[0])
+    return FineSolution(
+        problem=problem,
+        gamma=gamma,
+        start_value=value,
+        success=judged.success,
+        mean_length=judged.mean_length,
+        error=GridError(off / abs(value) if off else 0.0, abs(judged.success - rough[1])),
+        grid=fine.problem.world,  # type: ignore[arg-type]  # discretise put it there
+        q=fine.q,
+    )
+
+
+def _solve(
+    problem: ContinuousProblem, gamma: float, parts: tuple[int, int]
+) -> tuple[Solution, Evaluation]:
+    solution = solve(discretise(problem, parts), gamma, tolerance=TOLERANCE)
+    return solution, evaluate(solution.problem, solution.policy, gamma)
+
+
+def _parts(problem: ContinuousProblem) -> tuple[int, int]:
+    """Into how many parts to cut a cell along x and along y, where nothing is said."""
+    noise = problem.plane.noise.tolist()
+    x, y = (math.ceil(min(MOST_PARTS, 1.0 / (PART * s))) if s else MOST_PARTS for s in noise)
+    return max(2, x), max(2, y)
