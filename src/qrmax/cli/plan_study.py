@@ -38,7 +38,7 @@ def check_world(name: str | None) -> None:
     from qrmax.studies.library import study_names
     from qrmax.worlds.catalog import all_names
 
-    if name is not None and name.partition("/")[0] != "office":
+    if name is not None and name.partition("/")[0] not in ("office", "continuous"):
         raise UnknownNameError("problem or study", name, [*study_names(), *all_names()])
 
 

@@ -74,7 +74,7 @@ class PlaneReferee:
         return _summary(self._sample(policy, episodes, chance))
 
     def point(self, step: int, policy: Any, chance: Stream) -> Point:
-        """The row of a learning curve at this step, from what was played for the rule if any was."""
+        """The row of a learning curve at this step; what was played for the rule serves again."""
         played = self._played
         if policy is not self._policy:
             played = self._sample(policy, EPISODES, chance)
