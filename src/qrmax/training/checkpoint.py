@@ -44,6 +44,7 @@ PLANE = ("direction", "noise", "wall", "reward", "scale")  # the arrays of a pla
 SCHEMA = 2
 # The axes of tables that may have any length: what was seen, last; the keys of buckets, first.
 GROWING = dict.fromkeys(("outcome", "tau", "succ", "prob", "weight", "link", "next_state"), -1)
+GROWING["transitions"] = -1  # what a network has to learn from
 GROWING["keys"] = -2
 
 Arrays = dict[str, NDArray[Any]]
