@@ -21,6 +21,10 @@ from qrmax.seeding import stream, stream_at
 from qrmax.training.checkpoint import _check_arrays
 from small_runs import assert_same_arrays
 
+NEEDED = "needs PyTorch and Stable-Baselines3: make dqn"
+torch = pytest.importorskip("torch", reason=NEEDED)
+pytest.importorskip("stable_baselines3", reason=NEEDED)
+
 LEFT, RIGHT = range(2)
 GO, HAS_A, DONE = range(3)
 NOTHING, A, B = range(3)  # labels
@@ -35,13 +39,6 @@ QUICK = {
     "epsilon_end": 0.1,
 }
 AT_RANDOM = {"epsilon_end": 1.0}
-
-
-@pytest.fixture(autouse=True)
-def torch() -> Any:
-    """PyTorch; without it, these tests have nothing to test."""
-    pytest.importorskip("stable_baselines3", reason="needs PyTorch and more: make dqn")
-    return pytest.importorskip("torch")
 
 
 class Errand:
@@ -265,7 +262,7 @@ def test_agents_in_one_process_do_not_disturb_each_other() -> None:
     assert_same_arrays(one.state(), alone)
 
 
-def test_no_global_generator_is_touched(torch: Any) -> None:
+def test_no_global_generator_is_touched() -> None:
     def states() -> list[str]:
         numpy = np.random.get_state(legacy=False)  # noqa: NPY002 (it is what must not change)
         return [str(random.getstate()), str(numpy), str(torch.get_rng_state().tolist())]
@@ -285,7 +282,7 @@ def test_making_an_agent_does_not_move_its_stream() -> None:
     assert agent_of().rng.position() == untouched
 
 
-def test_one_thread_is_enough(torch: Any) -> None:
+def test_one_thread_is_enough() -> None:
     torch.set_num_threads(2)
     agent_of()
     assert torch.get_num_threads() == 1
