@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
+import qrmax
 from qrmax import Edge, RewardMachine
 from qrmax.agents.base import Sizes
 from qrmax.agents.dqn import DQN
@@ -19,7 +21,7 @@ from qrmax.model.observations import Observations
 from qrmax.model.simulator import Step
 from qrmax.seeding import stream, stream_at
 from qrmax.training.checkpoint import _check_arrays
-from small_runs import assert_same_arrays
+from small_runs import assert_same_arrays, session_of
 
 NEEDED = "needs PyTorch and Stable-Baselines3: make dqn"
 torch = pytest.importorskip("torch", reason=NEEDED)
@@ -318,6 +320,24 @@ def test_an_agent_that_is_new_keeps_arrays_of_the_same_shapes_but_for_what_it_re
     assert shapes(new) == shapes(old)
     assert new["transitions"].shape == (11, 0)
     assert old["transitions"].shape == (11, 200)
+
+
+@pytest.mark.parametrize("name", ["dqn", "dqn-rm"])
+def test_a_run_that_is_broken_off_goes_on_from_its_file_bit_for_bit(
+    name: str, tmp_path: Path
+) -> None:
+    def run(steps: int) -> qrmax.Run:
+        problem = qrmax.make("continuous/frozen-lake/ab")
+        told = {"stop": "budget", "evaluate_every": 1000, "learning_starts": 100}
+        return qrmax.train(name, problem, seed=7, max_steps=steps, **told)
+
+    whole, half = run(600), run(300)
+    half.save(tmp_path / "half.run")
+    resumed = qrmax.load(tmp_path / "half.run").resume(max_steps=600)
+    ours, theirs = session_of(whole), session_of(resumed)
+    assert_same_arrays(ours.agent.snapshot(), theirs.agent.snapshot())
+    assert ours.agent.rng.position() == theirs.agent.rng.position()
+    assert ours.player.rng.position() == theirs.player.rng.position()
 
 
 def test_a_checkpoint_takes_what_has_grown_and_nothing_of_another_shape() -> None:
