@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 INSTALLED := $(VENV)/.installed
 DEV_INSTALLED := $(VENV)/.dev-installed
+DQN_INSTALLED := $(VENV)/.dqn-installed
 BENCH_INSTALLED := $(VENV)/.bench-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench paper table6 format clean
+.PHONY: help demo test check dqn bench paper table6 format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +28,8 @@ check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+dqn: $(DQN_INSTALLED)  ## install PyTorch for the agents dqn and dqn-rm; from then on, make test has their tests, too
 
 bench: $(BENCH_INSTALLED)  ## planning beside its peers; learners beside plain Python; sweeps beside their runs
 	$(BIN)/python bench/planning.py
@@ -71,6 +74,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(DEV_INSTALLED): $(INSTALLED)
 	@echo "installing what the tests need (once) ..." >&2
 	@$(PIP) --no-build-isolation --editable '.[dev,ray]'
+	@touch $@
+
+$(DQN_INSTALLED): $(DEV_INSTALLED)
+	@echo "installing PyTorch and Stable-Baselines3 (once) ..." >&2
+	@$(PIP) --no-build-isolation --editable '.[dev,ray,dqn]'
 	@touch $@
 
 $(BENCH_INSTALLED): $(DEV_INSTALLED)
