@@ -90,17 +90,24 @@ class DQN(Agent):
         self.observations = observations
         self.steps = 0
         self._task_state: Single = np.eye(sizes.task_states, dtype=np.float32)  # [q, its input]
+        self.check_installed()
+        self.learner = _make_learner(
+            config,
+            inputs=observations.dimension + sizes.task_states,
+            actions=sizes.actions,
+            seed=int(rng.apart("weights").integers(2**63)),
+            choose=self._choose,
+        )
+
+    @classmethod
+    def check_installed(cls) -> None:
+        """Raise a `MissingExtraError` unless the extra is there."""
         try:
-            self.learner = _make_learner(
-                config,
-                inputs=observations.dimension + sizes.task_states,
-                actions=sizes.actions,
-                seed=int(rng.apart("weights").integers(2**63)),
-                choose=self._choose,
-            )
+            import stable_baselines3  # noqa: F401
+            import torch  # noqa: F401
         except ImportError as error:
             raise MissingExtraError(
-                f"the agent {self.name!r} needs PyTorch and Stable-Baselines3, which are not "
+                f"the agent {cls.name!r} needs PyTorch and Stable-Baselines3, which are not "
                 "installed: pip install 'qrmax[dqn]'"
             ) from error
 
