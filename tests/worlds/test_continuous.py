@@ -272,7 +272,6 @@ def test_whatever_name_is_given_a_problem_comes_out_or_an_error_of_ours(parts: l
         warnings.simplefilter("ignore", QRMaxWarning)  # coffee on a line: legal, if hopeless
         try:
             problem = qrmax.make(name)
-        except QRMaxError as error:
-            assert str(error)
-        else:
-            assert isinstance(problem, ContinuousProblem)
+        except QRMaxError:
+            return
+    assert isinstance(problem, ContinuousProblem)
