@@ -50,9 +50,12 @@ class Variant(NamedTuple):
         return f"{self.name}{'-published' * self.published}"
 
 
+NUMBERED = [name for name in agent_names() if not agent_class(name).perceives]
+"""The agents to which a state is a number: those that can play a tabular problem."""
+
 VARIANTS = [
     Variant(name, published)
-    for name in agent_names()
+    for name in NUMBERED
     for published in (False, True)
     if not published or "published" in default_settings(name)
 ]

@@ -54,7 +54,7 @@ def test_practice_stands_beside_theory() -> None:
     assert "0.1-optimal with probability 95.00 %  (gamma 0.9, rewards from 0 to 1)" in text
     assert re.search(
         r"agent +rmax, in practice with t_env 39\n"
-        r"memory +0.8 MB of tables\nguarantee +that of R-Max, with",
+        r"memory +0.7 MB of tables\nguarantee +that of R-Max, with",
         text,
     )
     assert numbers(text, "QR-Max: to know (s, a)") == ["39", "1.34e+7", "5.33e+7"]

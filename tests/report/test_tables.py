@@ -218,9 +218,9 @@ def test_the_page_says_what_it_was_made_by() -> None:
     title, about, origin = table(EVERYTHING, **FULL).markdown().split("\n\n")[:3]
     assert (title, about) == ("# Steps", "Slips in training.")
     assert origin == (
-        "Made by `qrmax study run mine` with qrmax 0.1.0 at commit abc1234; seeds 0 to 2; mean ± "
-        "standard deviation of the runs that got there, 3 runs each. Runs that hit their budget "
-        "are not in the mean; `>=` stands before the budget."
+        "Made by `qrmax study run mine` with qrmax 0.1.0 at commit abc1234; seeds 0 to 2; steps: "
+        "mean ± standard deviation of the runs that got there, 3 runs each. Runs that hit their "
+        "budget are not in the mean; `>=` stands before the budget."
     )
 
 
@@ -230,10 +230,10 @@ def test_several_versions_and_commits_are_all_named_and_unknown_ones_are_not() -
         *runs("qrmax", (1,), version="0.2.0", commit="def5678"),
         *runs("qrm", (1,), commit=None),
     ]
-    assert "Made with qrmax 0.1.0 and 0.2.0 at commits abc1234 and def5678; mean" in (
+    assert "Made with qrmax 0.1.0 and 0.2.0 at commits abc1234 and def5678; steps: mean" in (
         table(rows).markdown()
     )
-    assert "Made with qrmax 0.1.0; mean" in table(runs(steps=(1,), commit=None)).markdown()
+    assert "Made with qrmax 0.1.0; steps: mean" in table(runs(steps=(1,), commit=None)).markdown()
 
 
 def test_the_spread_shows_infinity_where_runs_at_the_budget_decide() -> None:

@@ -334,7 +334,9 @@ DESCRIPTIONS: dict[str, Change] = {
     "state not a number": state_to([float("nan"), 0, 0, 0, 5]),
     "state huge": state_to([0, 0, 10**30, 1, 5]),
     "state nothing": state_to(None),
-    "not tabular": setting("tabular")(False),
+    "an environment": setting("kind")("environment"),
+    "real positions": setting("kind")("continuous"),
+    "played by no one": setting("kind")("nothing"),
     "task nothing": setting("task")(None),
 }
 

@@ -134,6 +134,9 @@ class Agent(ABC):
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Everything learned, as named arrays."""
 
+    def make_room_for(self, arrays: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
+        """Grow as large as the agent of this snapshot was; most never grow."""
+
     @abstractmethod
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a snapshot."""

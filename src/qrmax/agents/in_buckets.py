@@ -134,11 +134,14 @@ class InBuckets(ModelBased):
         buckets = {f"buckets.{name}": array for name, array in self.buckets.snapshot().items()}
         return {**super().snapshot(), **buckets}
 
+    def make_room_for(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Grow as large as the agent of this snapshot was."""
+        self._make_room(len(arrays["buckets.keys"]) - 1)
+
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over all of that."""
         prefix = "buckets."
         self.buckets.restore(
             {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
         )
-        self._make_room(len(self.buckets) - 1)
         super().restore(arrays)

@@ -17,13 +17,14 @@ def list_names(kind: str | None, as_json: bool) -> None:
     from qrmax.agents.registry import agent_names
     from qrmax.automata.files import load_task, task_names
     from qrmax.studies.library import study_names
-    from qrmax.worlds.catalog import problem_names
+    from qrmax.worlds.catalog import all_names
+    from qrmax.worlds.continuous import continuous_names
     from qrmax.worlds.grid import load_map, map_names
 
     kinds = KINDS if kind is None else (kind,)
     if as_json:
         names = {
-            "worlds": problem_names(),
+            "worlds": all_names(),
             "maps": map_names(),
             "tasks": task_names(),
             "agents": agent_names(),
@@ -36,6 +37,10 @@ def list_names(kind: str | None, as_json: bool) -> None:
             click.echo()
         if each == "worlds":
             click.echo("worlds: office/MAP/TASK, such as office/map1/exp5")
+            click.echo("with real positions: continuous/office/MAP/TASK and")
+            for name in continuous_names():
+                if "/office/" not in name:
+                    click.echo(f"  {name}")
         elif each == "maps":
             maps = [load_map(name) for name in map_names()]
             rows = [

@@ -34,6 +34,7 @@ from qrmax.theory import (
     qrmax_bound,
     rmax_bound,
 )
+from qrmax.worlds.catalog import is_continuous
 
 # The paper has no bounds for the RM variants, but those of the plain ones hold: knowing the machine
 # adds true samples, and counts a real one at most once for each pair.
@@ -103,6 +104,11 @@ def plan(
     check_world(options["problem"])
     check_agent(agent)
     problem = make_problem(**options)
+    if is_continuous(options["problem"]):
+        raise click.UsageError(
+            "The theory needs to know how many states there are; buckets turn up on the way. "
+            "`qrmax.theory.bucket_bound` takes a number of buckets."
+        )
     least, most = problem.reward_range()
     goal = Goal(epsilon=epsilon, delta=delta, gamma=gamma, r_max=most if r_max is None else r_max)
     if least < 0.0 or most > goal.r_max:

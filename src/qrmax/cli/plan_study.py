@@ -36,10 +36,10 @@ def check_world(name: str | None) -> None:
     """What is no problem by its name may have been meant to be a study."""
     from qrmax.errors import UnknownNameError
     from qrmax.studies.library import study_names
-    from qrmax.worlds.catalog import problem_names
+    from qrmax.worlds.catalog import all_names
 
-    if name is not None and name.partition("/")[0] != "office":
-        raise UnknownNameError("problem or study", name, [*study_names(), *problem_names()])
+    if name is not None and name.partition("/")[0] not in ("office", "continuous"):
+        raise UnknownNameError("problem or study", name, [*study_names(), *all_names()])
 
 
 def refuse_options(*, of_studies: bool) -> None:
@@ -101,7 +101,9 @@ def plan_study(
             }
         )
         return
-    rule = {k: v for k, v in study.training.items() if k not in ("max_steps", "evaluate_every")}
+    from qrmax.studies.work import LIMITS
+
+    rule = {k: v for k, v in study.training.items() if k not in LIMITS}
     stop = rule.pop("stop")
     if stop == "budget":
         rule.clear()
@@ -114,7 +116,9 @@ def plan_study(
             "problems": f"{len(study.problems)}: {_short(study.problems)}",
             "agents": f"{len(study.agents)}: {_short(study.agents)}",
             "seeds": numbers_as_text(study.seeds),
-            "training": f"up to {study.max_steps:,} steps, a check every "
+            "training": f"up to {study.max_steps:,} steps"
+            + (f" or {study.max_episodes:,} episodes" if study.max_episodes else "")
+            + ", a check every "
             f"{study.training['evaluate_every']:,}",
             "stop": f"{stop} ({how})" if how else stop,
             "runs": f"{len(study):,}: {found.done:,} done, {found.failed:,} failed, "

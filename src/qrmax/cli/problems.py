@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from qrmax.agents.registry import agent_names
@@ -35,9 +36,9 @@ def names_or_files(names: list[str], incomplete: str) -> list[str | CompletionIt
 
 def _complete_problem(_: Any, __: Any, incomplete: str) -> list[str]:
     """The problems whose names begin so, for the shell."""
-    from qrmax.worlds.catalog import problem_names
+    from qrmax.worlds.catalog import all_names
 
-    return [name for name in problem_names() if name.startswith(incomplete)]
+    return [name for name in all_names() if name.startswith(incomplete)]
 
 
 def _complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:
@@ -91,6 +92,16 @@ _OPTIONS = (
         help="Where it goes then.  [default: as the map says]",
     ),
     click.option(
+        "--step",
+        type=float,
+        help="Real positions: how far a move goes.  [default: as the world has it]",
+    ),
+    click.option(
+        "--noise",
+        type=float,
+        help="Real positions: the standard deviation of a move.  [default: as the world has it]",
+    ),
+    click.option(
         "--decoration-penalty",
         type=float,
         default=0.0,
@@ -131,8 +142,15 @@ def make_problem(problem: str | None, map_: str | None, task: str | None, **opti
     """The problem that these options describe."""
     if problem is None and (map_ is None or task is None):
         raise click.UsageError("Give a PROBLEM such as office/map1/exp5, or --map and --task.")
-    if problem is not None and (map_ is not None or (task is not None and problem.count("/") > 1)):
+    complete = problem is not None and problem.removeprefix("continuous/").count("/") > 1
+    if problem is not None and (map_ is not None or (task is not None and complete)):
         raise click.UsageError(f"PROBLEM {problem!r} says already what --map or --task is to be.")
-    from qrmax.worlds.catalog import make
+    from qrmax.worlds.catalog import make, option_names
 
-    return make(problem, map=map_, task=task, **options)
+    context, known = click.get_current_context(), option_names(problem)
+    for name in options.keys() - {*known}:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            what = "worlds with real positions" if name in ("step", "noise") else "office worlds"
+            raise click.UsageError(f"--{name.replace('_', '-')} is for {what}.")
+    given = {name: value for name, value in options.items() if name in known}
+    return make(problem, map=map_, task=task, **given)

@@ -16,6 +16,8 @@ from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
 from qrmax.cli.problems import agent_option, make_problem, problem_options
 from qrmax.cli.progress import ProgressLine
 from qrmax.errors import ParameterError
+from qrmax.model.continuous import ContinuousProblem
+from qrmax.model.problem import Problem
 from qrmax.studies.interrupt import interruptible
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from qrmax.training.trainer import Session
 
 INTERRUPTED = 130
-RULE_NAMES = ("exact", "nominal", "welch", "budget")
+RULE_NAMES = ("exact", "nominal", "success", "welch", "budget")
 
 
 def _read_settings(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, Any]:
@@ -55,6 +57,7 @@ def _read_value(text: str) -> Any:
         "qrmax run office/map1/exp5 --agent rmax --save rmax.run   (Ctrl-C saves, too)",
         "qrmax run --resume rmax.run --max-steps 5000000",
         "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
+        "qrmax run continuous/frozen-lake/abc --agent bucket-qrmax-rm --gamma 0.95 --set grid=10",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
     )
 )
@@ -78,17 +81,24 @@ def _read_value(text: str) -> Any:
     type=int,
     help="Steps that UCBVI, PSRL and OPSRL plan for; the same as --set horizon=...",
 )
-@click.option("--max-steps", type=int, help="Steps at most.  [default: 1000000]")
+@click.option("--max-steps", type=int, help="Steps at most.  [default: 1000000, for DQN 100000]")
+@click.option("--max-episodes", type=int, help="Episodes at most.")
 @click.option(
     "--stop",
     type=click.Choice(RULE_NAMES),
-    default="exact",
-    show_default=True,
-    help="When it is good enough.",
+    help="When it is good enough.  [default: exact; with real positions: success]",
 )
-@click.option("--within", type=float, help="For exact: the gap to the optimum.  [default: 0.05]")
+@click.option(
+    "--within",
+    type=float,
+    help="For exact and success: the gap to the optimum.  [default: 0.05]",
+)
 @click.option("--in-a-row", type=int, help="How many checks in a row.  [default: 3, for welch 1]")
-@click.option("--episodes", type=int, help="For welch: episodes per policy.  [default: 10000]")
+@click.option(
+    "--episodes",
+    type=int,
+    help="For welch and success: episodes per policy.  [default: 10000, for success 1000]",
+)
 @click.option("--alpha", type=float, help="For welch: the level of the test.  [default: 0.1]")
 @click.option(
     "--evaluate-every", type=int, default=1000, show_default=True, help="Steps between checks."
@@ -141,7 +151,9 @@ def run(
         click.echo(f"interrupted at step {outcome.trained:,}{hint}", err=True)
         sys.exit(INTERRUPTED)
     _print(outcome, session.training.stop.name, as_json, save)
-    if show and outcome.problem is not None:
+    if show and not isinstance(outcome.problem, Problem):
+        click.echo("there are no numbered states to show moves for", err=True)
+    elif show:
         if outcome.recommendation.ndim == 3:
             click.echo("\nthe policy of stage 0")
         show_moves(outcome.problem, outcome.policy)
@@ -151,7 +163,7 @@ def _new(options: dict[str, Any]) -> Session:
     agent, settings = options.pop("agent"), options.pop("settings")
     rule = {key: options.pop(key) for key in ("within", "in_a_row", "episodes", "alpha")}
     stop, published = options.pop("stop"), options.pop("published")
-    seed, max_steps = options.pop("seed"), options.pop("max_steps")
+    limits = {key: options.pop(key) for key in ("seed", "max_steps", "max_episodes")}
     every = options.pop("evaluate_every")
     for name in ("gamma", "horizon"):
         value = options.pop(name)
@@ -168,12 +180,13 @@ def _new(options: dict[str, Any]) -> Session:
     if published:
         settings["published"] = True
     given = {key: value for key, value in rule.items() if value is not None}
+    if stop is None:
+        stop = "success" if isinstance(problem, ContinuousProblem) else "exact"
     _check_rule(stop, given)
     session = make_session(
         agent,
         problem,
-        seed=seed,
-        max_steps=max_steps,
+        **limits,
         stop=as_rule(stop, **given),
         evaluate_every=every,
         **settings,
@@ -228,7 +241,7 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
     config = asdict(outcome.agent.config)
     published = bool(config.pop("published", False))
     evaluation = outcome.evaluation
-    assert evaluation is not None  # the command line knows tabular problems only
+    assert evaluation is not None  # the command line plays problems only
     assert outcome.problem is not None
     stage_0 = outcome.stationary_evaluation
     if as_json:
@@ -239,6 +252,7 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
                 "problem": outcome.problem.name,
                 "seed": outcome.seed,
                 "steps": outcome.steps,
+                "episodes": outcome.episodes,
                 "reason": outcome.reason,
                 "trained": outcome.trained,
                 "start_value": evaluation.start_value,
@@ -255,17 +269,20 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
     steps = f"{outcome.steps:,}"
     if outcome.reason == "budget":
         steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
-    nominal = evaluation.nominal_length
+    nominal, nominal_length = evaluation.nominal_length, {}
+    if isinstance(outcome.problem, Problem):
+        length = "no success" if nominal is None else nominal
+        nominal_length["nominal length"] = f"{length}  if nothing slips"
     known = outcome.agent.known()
     facts = {
         "agent": outcome.agent.name + (" (rules of the published code)" if published else ""),
         "problem": outcome.problem.name,
         "seed": str(outcome.seed),
-        "steps": steps,
+        "steps": f"{steps}  in {outcome.episodes:,} episodes",
         "stopped by": outcome.reason,
         "gap": f"{outcome.gap:.2%} to the optimum",
         "success": percent(evaluation.success),
-        "nominal length": f"{'no success' if nominal is None else nominal}  if nothing slips",
+        **nominal_length,
         "known": f"{known.pairs:,} of {known.of:,} counted" if known else "keeps no model",
         "seconds": f"{outcome.seconds:.3f}  of learning ({_rate(outcome)} steps/s)",
     }

@@ -11,6 +11,7 @@ from qrmax.cli.moves import show_moves
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
 from qrmax.cli.problems import make_problem, problem_options
 from qrmax.errors import check_count, check_range
+from qrmax.worlds.catalog import is_continuous
 
 if TYPE_CHECKING:
     from qrmax.planning.staged_solution import StagedSolution
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         "qrmax solve office/map1/exp5 --slip 0.1 --show",
         "qrmax solve office/map1/exp5 --horizon 150 --gamma 1",
         "qrmax solve --map my.txt --task my.toml --json",
+        "qrmax solve continuous/frozen-lake/abc --noise 0.02",
     )
 )
 @problem_options
@@ -41,7 +43,8 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
     Shows the discounted value of the optimal policy from the start, how likely it is to succeed,
     how long its successful episodes are on average, and how long the run is on which nothing slips.
 
-    With --horizon an episode has so many steps at most, and --gamma may be 1.
+    With --horizon an episode has so many steps at most, and --gamma may be 1. A world with real
+    positions is solved on a fine grid, and the error of that is estimated.
     """
     if show and as_json:
         raise click.UsageError("--show is for people and --json for programs: give one of them.")
@@ -51,6 +54,11 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
         check_count("horizon", horizon)
         check_range("gamma", gamma, above=0.0, at_most=1.0)
     problem = make_problem(**options)
+    if is_continuous(options["problem"]):
+        if horizon is not None or show:
+            raise click.UsageError("--horizon and --show are for worlds with numbered states.")
+        _solve_continuous(problem, gamma, as_json)
+        return
 
     # these take a second: not before the input is known to be good
     from qrmax.planning.compilation import is_compiled
@@ -109,3 +117,40 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
         if horizon is not None:
             click.echo("\nthe first of all steps; later ones may differ")
         show_moves(problem, first, hopeless=solution.value == 0.0)
+
+
+def _solve_continuous(problem: Any, gamma: float, as_json: bool) -> None:
+    from qrmax.planning.fine_grid import solve_continuous
+
+    started = time.perf_counter()
+    solution = solve_continuous(problem, gamma)
+    seconds = time.perf_counter() - started
+    points, error = solution.grid.n_states, solution.error
+    if as_json:
+        print_json(
+            {
+                "problem": problem.name,
+                "gamma": gamma,
+                "start_value": solution.start_value,
+                "start_value_error": error.value,
+                "success": solution.success,
+                "success_error": error.success,
+                "mean_length": solution.mean_length,
+                "max_episode_steps": problem.max_episode_steps,
+                "points": points,
+                "seconds": seconds,
+            }
+        )
+        return
+    length = solution.mean_length
+    print_facts(
+        {
+            "problem": problem.name,
+            "grid": f"{points:,} points x {problem.n_task_states} task states",
+            "start value": f"{solution.start_value:.4g}  (gamma {gamma:g}; "
+            f"{100 * error.value:.2g} % from that of a grid half as fine)",
+            "success": f"{percent(solution.success)}  ({percent(error.success)} from it)",
+            "mean length": "no success" if length is None else f"{length:.1f}  of successful ones",
+            "seconds": f"{seconds:.3f}",
+        }
+    )

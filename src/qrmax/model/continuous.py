@@ -110,6 +110,11 @@ class ContinuousProblem:
         """The machine state that episodes start in."""
         return int(self.table.initial[self.label[self.start]])
 
+    def label_of(self, observation: Any, info: Any = None) -> int:  # noqa: ARG002
+        """The number of the label of a position."""
+        [[x, y]] = self.positions(self.observations.check(observation)[None]).tolist()
+        return int(self.label[cell_of(self.plane, x, y)])
+
     def done(self) -> NDArray[np.bool_]:
         """Where episodes end, `[cell, q]`."""
         return self.terminal[:, None] | self.table.terminal[None, :]
@@ -190,10 +195,24 @@ class PlaneSimulator:
         scale = self.problem.plane.scale
         return self.position[: len(scale)] * scale
 
+    @property
+    def place(self) -> int:
+        """What the end of an episode depends on: the cell."""
+        x, y = self.position.tolist()
+        return cell_of(self.problem.plane, x, y)
+
+    def stand(self, position: ArrayLike) -> None:
+        """Go on from a position; an error where it is not in the plane."""
+        columns = self.problem.plane.columns
+        rows = self.problem.n_cells // columns
+        x, y = np.asarray(position, dtype=np.float64).tolist()
+        if not (0.0 <= x < columns and 0.0 <= y < rows):
+            raise ModelError(f"({x:g}, {y:g}) is not in a plane of {columns} x {rows} cells")
+        self.position[:] = (x, y)
+
     def look(self) -> Any:
         """Perceive what is observed now."""
-        x, y = self.position.tolist()
-        label = int(self.world.label[cell_of(self.problem.plane, x, y)])
+        label = int(self.world.label[self.place])
         seen = self.perceive(self.observation(), label)
         if isinstance(seen, int):
             self.state[S] = seen  # compiled loops go on from there

@@ -100,6 +100,11 @@ class Simulator:
         i = draw(self.world.start_prob, self.rng.random())
         self.state[:] = (*self.world.start_pair[i], 0, 0, self.state[EPISODES] + 1)
 
+    @property
+    def place(self) -> int:
+        """What the end of an episode depends on: the state."""
+        return self.s
+
     def look(self) -> int:
         """What is seen now: the state."""
         return self.s

@@ -29,6 +29,7 @@ class Layout:
     labels: tuple[str, ...]  # the learners, in order
     about: str = ""  # what a run is and when it has got there
     command: str = ""  # what made the results
+    unit: str = "steps"  # what is counted
     seeds: tuple[int, ...] = ()  # that each cell should have; none: those that any cell has
     reference: Mapping[tuple[str, str], float] = field(default_factory=dict)  # [problem, label]
     reference_name: str = "paper"

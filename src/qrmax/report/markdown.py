@@ -49,7 +49,7 @@ def _origin(findings: Findings) -> str:
         each += ", or n where a cell has fewer"
     parts = [_made_by(findings)]
     parts += [f"seeds {numbers_as_text(layout.seeds)}"] if layout.seeds else []
-    parts += [f"mean ± standard deviation of the runs that got there, {each}"]
+    parts += [f"{layout.unit}: mean ± standard deviation of the runs that got there, {each}"]
     text = "; ".join(parts) + "."
     if any(cell.summary and cell.summary.censored for cell in cells):
         text += " Runs that hit their budget are not in the mean; `>=` stands before the budget."
@@ -109,10 +109,10 @@ def _spread(findings: Findings) -> Iterator[str]:
 def _odds_explained(findings: Findings) -> str:
     problems = counted(len(findings.layout.problems), "problem")
     return (
-        "How probable it is that a run of the learner on the left takes fewer steps than one of "
-        f"the learner on top, averaged over {problems} (or as many as the cell says). Ties count "
-        "half, and so do two runs that both hit the budget. In brackets: the 95 % bootstrap "
-        "interval, with runs drawn anew within each problem."
+        "How probable it is that a run of the learner on the left takes fewer "
+        f"{findings.layout.unit} than one of the learner on top, averaged over {problems} (or as "
+        "many as the cell says). Ties count half, and so do two runs that both hit the budget. In "
+        "brackets: the 95 % bootstrap interval, with runs drawn anew within each problem."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from qrmax.errors import StoreError
 from qrmax.planning.policy_evaluation import evaluate
@@ -13,6 +13,9 @@ from qrmax.report.tables import Table, make_table
 from qrmax.studies.library import SUFFIX, study_names
 from qrmax.studies.results import results
 from qrmax.studies.study import ProblemSpec, Study
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # The columns of a reference that are not about an agent but about the optimal policy.
 LENGTH, SUCCESS = "optimum: mean length", "optimum: success %"
@@ -29,7 +32,24 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
             f"{folder}: has no results of this version of {study.name}, but {len(found)} of "
             "others; sweep it again"
         )
-    return make_table(ours, study_layout(study))
+    return make_table(_in_episodes(ours, study), study_layout(study))
+
+
+def _in_episodes(runs: pl.DataFrame, study: Study) -> pl.DataFrame:
+    """The results with episodes in place of steps, where those are what the study counts."""
+    import polars
+
+    most = study.max_episodes
+    if most is None:
+        return runs
+    missed = ~polars.col("reached") & (polars.col("episodes") < most)
+    if len(out := runs.filter(missed)):
+        raise StoreError(
+            f"a run of {out['label'][0]} on {out['problem'][0]} took all its {study.max_steps} "
+            f"steps in {out['episodes'][0]} episodes, and not {most}; give more max_steps"
+        )
+    count = polars.min_horizontal(polars.col("episodes"), polars.lit(most))
+    return runs.with_columns(steps=count, max_steps=polars.lit(most))
 
 
 def study_layout(study: Study) -> Layout:
@@ -48,6 +68,7 @@ def study_layout(study: Study) -> Layout:
         about=" ".join(part for part in (study.about, judged(study)) if part),
         command=f"qrmax sweep {name}{protocol}",
         seeds=study.seeds,
+        unit="steps" if study.max_episodes is None else "episodes",
         problems=study.problems,
         labels=study.agents,
         reference_name="paper" if study.name.startswith("paper/") else "reference",

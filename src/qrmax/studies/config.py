@@ -83,6 +83,7 @@ class Layer(BaseModel):
     gamma: float | None = None
     stop: Annotated[StopEntry, _entry("rule")] | None = None
     max_steps: int | None = None
+    max_episodes: int | None = None  # then episodes are what is counted
     evaluate_every: int | None = None
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from qrmax.errors import QRMaxWarning
 from qrmax.studies.store import Store
 from qrmax.studies.study import Cell, RunSpec, Study
-from qrmax.studies.work import curve_as_parquet
+from qrmax.studies.work import LIMITS, curve_as_parquet
 from qrmax.training.run import make_session
 from qrmax.training.stopping import as_rule
 
@@ -108,7 +108,7 @@ def estimate(study: Study, store: Store, workers: int) -> Estimate:
 def _steps_per_second(study: Study, cell: Cell) -> float:
     """How fast a run begins, its evaluations included."""
     training = dict(study.training)
-    plain = {key: training.pop(key) for key in ("max_steps", "evaluate_every")}
+    plain = {key: training.pop(key) for key in LIMITS if key in training}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QRMaxWarning)
         session = make_session(

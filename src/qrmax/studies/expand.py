@@ -5,7 +5,7 @@
     agents = ["qrmax", "rmax", { agent = "rmax", label = "rmax, few samples", t_env = 10 }]
     seeds = 30                        # 0 to 29; or a list
     protocol = "as-described"         # a built-in one, or one of [protocols] below
-    max_steps = 2_000_000
+    max_steps = 2_000_000             # or also max_episodes; then the table counts episodes
     evaluate_every = 1000
     stop = { rule = "exact", within = 0.05 }
 
@@ -51,7 +51,6 @@ from qrmax.errors import (
     UnknownNameError,
     shown,
 )
-from qrmax.model.problem import Problem
 from qrmax.source import Source
 from qrmax.studies.config import (
     AgentEntry,
@@ -75,8 +74,13 @@ from qrmax.studies.study import Cell, ProblemSpec, Study
 from qrmax.training.run import MAX_STEPS, make_session
 from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds import grid as maps
-from qrmax.worlds.catalog import map_and_task, problem_names
-from qrmax.worlds.office import OfficeOptions
+from qrmax.worlds.catalog import (
+    all_names,
+    is_continuous,
+    map_and_task,
+    option_names,
+    options_of,
+)
 
 
 def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> Study:
@@ -122,7 +126,7 @@ class _Made(NamedTuple):
     """A problem of a study."""
 
     spec: ProblemSpec
-    problem: Problem
+    problem: Any  # a Problem or a ContinuousProblem
 
 
 class _Expansion:
@@ -137,6 +141,7 @@ class _Expansion:
             self.layers.append(file.protocols[protocol])
         self.agents: list[AgentEntry] = self._said("agents", [])
         self.max_steps: int = self._said("max_steps", MAX_STEPS)
+        self.max_episodes: int | None = self._said("max_episodes", None)
         self.evaluate_every: int = self._said("evaluate_every", EVALUATE_EVERY)
         stop = self._said("stop", None)
         self.stop = as_rule("exact") if stop is None else make_rule(stop.rule, stop.model_extra)
@@ -168,6 +173,8 @@ class _Expansion:
             seeds=tuple(self.file.seeds),
             training={
                 "max_steps": self.max_steps,
+                # only where there is one: the others keep their ids
+                **({} if self.max_episodes is None else {"max_episodes": self.max_episodes}),
                 "evaluate_every": self.evaluate_every,
                 "stop": self.stop.name,
                 **_as_data(self.stop),
@@ -183,15 +190,15 @@ class _Expansion:
     def _problems(self) -> Iterator[_Made]:
         for entry in self.file.problems:
             for name in _names(entry):
-                spec = _problem_spec(self.source, entry, name, self._options(entry))
+                spec = _problem_spec(self.source, entry, name, self._options(entry, name))
                 problem = spec.make()
                 yield _Made(replace(spec, label=entry.label or problem.name), problem)
 
-    def _options(self, entry: ProblemEntry) -> OfficeOptions:
-        options: dict[str, Any] = {}
-        for layer in self.layers:
-            options |= layer.world
-        return OfficeOptions.of(options | (entry.model_extra or {}))
+    def _options(self, entry: ProblemEntry, name: str | None) -> Any:
+        kind, options = options_of(name), dict[str, Any]()
+        for layer in self.layers:  # of what all worlds are told, each takes what it knows
+            options |= {key: layer.world[key] for key in layer.world if key in option_names(name)}
+        return kind.of(options | (entry.model_extra or {}))
 
     def _cell(self, made: _Made, entry: AgentEntry) -> Cell:
         """The agent on the problem, tried out."""
@@ -236,7 +243,7 @@ def _refusals(study: Source, raw: dict[str, Any], protocol: str | None) -> Itera
         with warnings.catch_warnings(), suppress(QRMaxError):  # what is wrong there is told already
             warnings.simplefilter("ignore", QRMaxWarning)
             for name in _names(entry):
-                problem = _problem_spec(study, entry, name, OfficeOptions()).make()
+                problem = _problem_spec(study, entry, name, options_of(name)()).make()
                 for mistake in tried(path, make_session, agent, problem):
                     yield mistake._replace(message=f"on {problem.name}: {mistake.message}")
 
@@ -244,7 +251,9 @@ def _refusals(study: Source, raw: dict[str, Any], protocol: str | None) -> Itera
 def _take_labels(study: Source, entry: ProblemEntry, labels: list[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QRMaxWarning)  # they come when the problem is used
-        made = [_problem_spec(study, entry, name, OfficeOptions()).make() for name in _names(entry)]
+        made = [
+            _problem_spec(study, entry, name, options_of(name)()).make() for name in _names(entry)
+        ]
     for label in [entry.label or problem.name for problem in made]:
         if label in labels:
             raise ParameterError(
@@ -254,9 +263,18 @@ def _take_labels(study: Source, entry: ProblemEntry, labels: list[str]) -> None:
 
 
 def _problem_spec(
-    study: Source, entry: ProblemEntry, name: str | None, options: OfficeOptions
+    study: Source, entry: ProblemEntry, name: str | None, options: Any
 ) -> ProblemSpec:
     """A problem by its name if all of it is built in; otherwise its files, as text."""
+    if is_continuous(name):
+        own_map, own_task = (
+            None if given is None else _find(study, given, kind, folder, suffix)
+            for given, kind, folder, suffix in (
+                (entry.map, "map", maps.MAPS, maps.SUFFIX),
+                (entry.task, "task", tasks.TASKS, tasks.SUFFIX),
+            )
+        )
+        return ProblemSpec("", name, own_map, own_task, _as_data(options))
     grid, task = map_and_task(name, entry.map, entry.task)
     if grid in maps.map_names() and task in tasks.task_names():
         name = f"office/{grid}/{task.removeprefix(f'{grid}/')}"
@@ -288,9 +306,9 @@ def _names(entry: ProblemEntry) -> list[str | None]:
         raise ParameterError("needed: a name such as 'office/map1/exp5', or a map and a task")
     if name is None or not {*name} & {*"*?["}:
         return [name]
-    fitting = [known for known in problem_names() if fnmatchcase(known, name)]
+    fitting = [known for known in all_names() if fnmatchcase(known, name)]
     if not fitting:
-        raise UnknownNameError("problem", name, problem_names())
+        raise UnknownNameError("problem", name, all_names())
     return [*fitting]
 
 

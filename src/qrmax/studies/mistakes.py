@@ -14,6 +14,7 @@ from qrmax.errors import QRMaxError, StudyError, UnknownNameError, check_count, 
 from qrmax.seeding import check_seed
 from qrmax.training.run import MAX_STEPS
 from qrmax.training.stopping import as_rule, make_rule
+from qrmax.worlds.continuous import ContinuousOptions
 from qrmax.worlds.office import OfficeOptions
 
 EVALUATE_EVERY = 1000
@@ -102,7 +103,7 @@ def _layer_mistakes(layer: dict[str, Any], prefix: str) -> Iterator[Mistake]:
         yield from _settings_mistakes(settings, f"{prefix}on.{problem}")
     yield from _option_mistakes(_table(layer.get("world")), f"{prefix}world")
     yield from _rule_mistakes(_entry(layer.get("stop"), "rule"), f"{prefix}stop")
-    for key in ("max_steps", "evaluate_every"):
+    for key in ("max_steps", "max_episodes", "evaluate_every"):
         if type(value := layer.get(key)) is int:
             yield from tried(f"{prefix}{key}", check_count, key, value)
     if isinstance(value := layer.get("gamma"), int | float) and not isinstance(value, bool):
@@ -181,7 +182,11 @@ def _rule_mistakes(entry: dict[str, Any], path: str) -> Iterator[Mistake]:
 
 
 def _option_mistakes(options: dict[str, Any], path: str) -> Iterator[Mistake]:
-    return _each(options, path, OfficeOptions.of)
+    """Options that neither kind of world has, or not with this value."""
+    only = {*ContinuousOptions.__slots__} - {*OfficeOptions.__slots__}
+    theirs = {key: options[key] for key in options if key in only}
+    yield from _each(theirs, path, ContinuousOptions.of)
+    yield from _each(_without(options, *theirs), path, OfficeOptions.of)
 
 
 def _each(

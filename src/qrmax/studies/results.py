@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _OUTCOME = {  # and the type of the column
     "reached": "Boolean",
     "steps": "Int64",
+    "episodes": "Int64",
     "trained": "Int64",
     "reason": "String",
     "gap": "Float64",
@@ -36,6 +37,7 @@ _COLUMNS = {
     "status": "String",
     **_OUTCOME,
     "max_steps": "Int64",
+    "max_episodes": "Int64",
     "evaluate_every": "Int64",
     "stop": "String",
     "settings": "String",
@@ -88,6 +90,7 @@ def _row(record: Record, run: RunSpec | None) -> dict[str, Any]:
         "status": data["status"],
         **{name: outcome.get(name) for name in _OUTCOME},
         "max_steps": training.pop("max_steps"),
+        "max_episodes": training.pop("max_episodes", None),
         "evaluate_every": training.pop("evaluate_every"),
         "stop": json.dumps(training),
         "settings": json.dumps(config["settings"]),

@@ -132,6 +132,12 @@ class Study:
         return tuple(dict.fromkeys(cell.label for cell in self.cells))
 
     @property
+    def max_episodes(self) -> int | None:
+        """The budget of a run in episodes; None where steps are what counts."""
+        most: int | None = self.training.get("max_episodes")
+        return most
+
+    @property
     def max_steps(self) -> int:
         """The budget of a run."""
         return int(self.training["max_steps"])

@@ -19,18 +19,22 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qrmax.automata.files import format_task
 from qrmax.errors import CheckpointError, QRMaxWarning
-from qrmax.model.problem import Problem
+from qrmax.model.continuous import ContinuousProblem
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import ProblemSpec, canonical
-from qrmax.training.checkpoint import from_bytes, to_bytes
+from qrmax.training.checkpoint import from_bytes, problem_arrays, to_bytes
+from qrmax.training.environment import EnvPlayer
 from qrmax.training.evaluation import Point, Referee
+from qrmax.training.plane_referee import PlaneReferee
 from qrmax.training.run import Run, make_session
-from qrmax.training.stopping import as_rule, rule_as_data
+from qrmax.training.stopping import AnyReferee, as_rule, rule_as_data
 from qrmax.training.trainer import Session
+
+LIMITS = ("max_steps", "max_episodes", "evaluate_every")
+"""What a run's training is told besides its seed and its rule."""
 
 Kind = Literal["done", "unfinished", "failed", "damaged", "lost"]
 
@@ -82,7 +86,7 @@ def _advance(assignment: Assignment, until: float, stop: Callable[[], bool]) -> 
         if time.perf_counter() >= until or stop():
             break
     progress = session.progress
-    if not progress.reason and progress.step < session.training.max_steps:
+    if not session.is_over:
         return Report("unfinished", {"trained": progress.step}, to_bytes(session))
     return Report("done", outcome(session), curve_as_parquet(session.curve))
 
@@ -94,6 +98,7 @@ def outcome(session: Session) -> dict[str, Any]:
     assert found is not None  # a study has problems only, no environments
     return {
         "steps": run.steps,
+        "episodes": run.episodes,
         "reached": run.reason == session.training.stop.name != "budget",
         "reason": run.reason,
         "trained": run.trained,
@@ -113,7 +118,7 @@ def curve_as_parquet(curve: Sequence[Point]) -> bytes:
     import polars  # takes 0.2 s to import
 
     schema: dict[str, Any] = dict.fromkeys(Point._fields, polars.Float64)
-    schema |= {"step": polars.Int64, "nominal_length": polars.Int64}
+    schema |= dict.fromkeys(("step", "nominal_length", "episodes"), polars.Int64)
     file = io.BytesIO()
     polars.DataFrame(curve, schema=schema, orient="row").write_parquet(file)
     return file.getvalue()
@@ -124,7 +129,7 @@ def _session(assignment: Assignment) -> Session:
     if assignment.checkpoint:
         return _resumed(assignment)
     training = dict(config["training"])
-    plain = {key: training.pop(key) for key in ("seed", "max_steps", "evaluate_every")}
+    plain = {key: training.pop(key) for key in ("seed", *LIMITS) if key in training}
     referee = _referee_of(config)
     return make_session(
         config["agent"],
@@ -141,37 +146,38 @@ def _resumed(assignment: Assignment) -> Session:
     config = assignment.config
     session = from_bytes(assignment.checkpoint, "the checkpoint")
     training, task = session.training, session.task
+    limits = [key for key in ("seed", *LIMITS) if key in config["training"]]
     found = {
         "agent": session.agent.name,
         "settings": asdict(session.agent.config),
         "training": {
             **rule_as_data(training.stop),
-            **{key: getattr(training, key) for key in ("seed", "max_steps", "evaluate_every")},
+            **{key: getattr(training, key) for key in limits},
         },
     }
     problem = _referee_of(config).problem
+    ours, theirs = problem_arrays(problem), problem_arrays(task)
     if (
         any(config[key] != value for key, value in found.items())
-        or not isinstance(task, Problem)
+        or isinstance(task, EnvPlayer)
         or format_task(task.machine) != format_task(problem.machine)
         or task.max_episode_steps != problem.max_episode_steps
-        or not all(map(np.array_equal, _arrays(task), _arrays(problem)))
+        or ours.keys() != theirs.keys()
+        or not all(np.array_equal(ours[name], theirs[name]) for name in ours)
     ):
         raise CheckpointError("the checkpoint: is of another run")
     return session
 
 
-def _arrays(problem: Problem) -> list[NDArray[Any]]:
-    mdp = problem.mdp
-    return [mdp.succ, mdp.prob, mdp.reward, mdp.terminal, mdp.start, problem.label]
-
-
-def _referee_of(config: Mapping[str, Any]) -> Referee:
+def _referee_of(config: Mapping[str, Any]) -> AnyReferee:
     settings = config["settings"]
     return _referee(canonical(config["problem"]), settings["gamma"], settings.get("horizon"))
 
 
 @lru_cache(maxsize=32)
-def _referee(problem: bytes, gamma: float, horizon: int | None) -> Referee:
+def _referee(spec: bytes, gamma: float, horizon: int | None) -> AnyReferee:
     """The problem and its optimum, made once for all runs on it."""
-    return Referee(ProblemSpec.of(json.loads(problem)).make(), gamma, horizon)
+    problem = ProblemSpec.of(json.loads(spec)).make()
+    if isinstance(problem, ContinuousProblem):
+        return PlaneReferee(problem, gamma)
+    return Referee(problem, gamma, horizon)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax._version import __version__
+from qrmax.agents.base import Play
 from qrmax.agents.registry import agent_class, make_config
 from qrmax.automata.files import format_task, parse_task
 from qrmax.errors import MOST, CheckpointError, ParameterError, QRMaxError
+from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
 from qrmax.model.mdp import TabularMDP
+from qrmax.model.plane import Plane
 from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
 from qrmax.seeding import stream_at
@@ -35,8 +38,13 @@ from qrmax.training.stopping import as_rule, rule_as_data
 from qrmax.training.trainer import STREAMS, Progress, Session, TrainingConfig
 
 FORMAT = "qrmax run"
+TABULAR, CONTINUOUS, ENVIRONMENT = "tabular", "continuous", "environment"  # what is played
+TRAINING = ("seed", "max_steps", "max_episodes", "evaluate_every", "compiled")
+PLANE = ("direction", "noise", "wall", "reward", "scale")  # the arrays of a plane
 SCHEMA = 2
-GROWING = {"outcome", "tau", "succ", "prob", "weight", "link", "next_state"}  # in the end
+# The axes of tables that may have any length: what was seen, last; the keys of buckets, first.
+GROWING = dict.fromkeys(("outcome", "tau", "succ", "prob", "weight", "link", "next_state"), -1)
+GROWING["keys"] = -2
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -52,20 +60,22 @@ def to_bytes(session: Session) -> bytes:
 
     arrays = {f"agent.{name}": array for name, array in session.agent.snapshot().items()}
     described = _describe(session)
-    if isinstance(session.task, Problem):
-        mdp = session.task.mdp
-        arrays |= {
-            "problem.succ": mdp.succ,
-            "problem.prob": mdp.prob,
-            "problem.reward": mdp.reward,
-            "problem.terminal": mdp.terminal,
-            "problem.start": mdp.start,
-            "problem.label": session.task.label,
-        }
+    arrays |= {f"problem.{name}": array for name, array in problem_arrays(session.task).items()}
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     text = json.dumps(described, default=_plain)
     header = {"qrmax": text, "sha256": _checksum(text, arrays)}
     return serialize(arrays, metadata=header)
+
+
+def problem_arrays(task: Problem | ContinuousProblem | EnvPlayer) -> Arrays:
+    """A problem is stored whole; an environment cannot be."""
+    if isinstance(task, Problem):
+        names = ("succ", "prob", "reward", "terminal", "start")
+        return {"label": task.label, **{name: getattr(task.mdp, name) for name in names}}
+    if isinstance(task, ContinuousProblem):
+        plane = {name: getattr(task.plane, name) for name in PLANE}
+        return {"label": task.label, "terminal": task.terminal, **plane}
+    return {}
 
 
 def load(path: str | os.PathLike[str], env: Any = None) -> Run:
@@ -99,15 +109,6 @@ def from_bytes(data: bytes, path: str, env: Any = None) -> Session:
 def _describe(session: Session) -> dict[str, Any]:
     """All but the arrays."""
     training = session.training
-    task: dict[str, Any] = {"name": session.task.name, "machine": format_task(session.task.machine)}
-    if isinstance(session.task, Problem):
-        assert isinstance(session.player, Simulator)  # it plays a problem
-        task["max_episode_steps"] = session.task.max_episode_steps
-        task["labels"] = [sorted(label) for label in session.task.labels]
-        task["state"] = session.player.state.tolist()
-    else:
-        task["labels"] = [sorted(label) for label in session.task.labels]
-        task["sizes"] = session.task.sizes
     return {
         "format": FORMAT,
         "schema": SCHEMA,
@@ -117,6 +118,7 @@ def _describe(session: Session) -> dict[str, Any]:
         "training": {
             "seed": training.seed,
             "max_steps": training.max_steps,
+            "max_episodes": training.max_episodes,
             "evaluate_every": training.evaluate_every,
             "compiled": training.compiled,
             **rule_as_data(training.stop),
@@ -124,9 +126,34 @@ def _describe(session: Session) -> dict[str, Any]:
         "progress": asdict(session.progress),
         "curve": session.curve,
         "streams": {name: stream.position() for name, stream in session.streams.items()},
-        "tabular": isinstance(session.task, Problem),
-        "task": task,
+        "kind": _kind(session.task),
+        "task": _describe_task(session),
     }
+
+
+def _kind(task: Problem | ContinuousProblem | EnvPlayer) -> str:
+    if isinstance(task, EnvPlayer):
+        return ENVIRONMENT
+    return TABULAR if isinstance(task, Problem) else CONTINUOUS
+
+
+def _describe_task(session: Session) -> dict[str, Any]:
+    """What is played, but for its arrays, and where the game stands."""
+    task, player = session.task, session.player
+    described: dict[str, Any] = {
+        "name": task.name,
+        "machine": format_task(task.machine),
+        "labels": [sorted(label) for label in task.labels],
+    }
+    if isinstance(task, EnvPlayer):
+        return {**described, "sizes": task.sizes, "episodes": task.episodes}
+    assert isinstance(player, Play)  # it plays a problem
+    described |= {"max_episode_steps": task.max_episode_steps, "state": player.state.tolist()}
+    if isinstance(player, PlaneSimulator):
+        described["position"] = player.position.tolist()
+        described["columns"] = player.problem.plane.columns
+        described["start"] = player.problem.start
+    return described
 
 
 def _plain(number: np.generic) -> Any:
@@ -138,17 +165,17 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
     task = described["task"]
     config = make_config(described["agent"], described["config"])
     rule = dict(described["training"])
-    options = {key: rule.pop(key) for key in ("seed", "max_steps", "evaluate_every", "compiled")}
+    options = {key: rule.pop(key) for key in TRAINING}
     training = TrainingConfig(**options, stop=as_rule(**rule))
     streams = {name: stream_at(described["streams"][name]) for name in STREAMS}
-    if described["tabular"]:
-        problem = _problem(task, arrays)
+    if described["kind"] in PROBLEMS:
+        problem = PROBLEMS[described["kind"]](task, arrays)
         session = Session(described["agent"], config, problem, training, streams)
-        _restore_simulator(session, task["state"])
     else:
-        factored = agent_class(described["agent"]).factored
-        player = EnvPlayer(_needed(env, task), config.gamma, streams["world"], factored=factored)
+        kind = agent_class(described["agent"])
+        player = EnvPlayer(_needed(env, task), config.gamma, streams["world"], kind)
         player.know_labels([frozenset(label) for label in task["labels"]])
+        player.episodes = task["episodes"]
         same_task = format_task(player.machine) == task["machine"]
         if not same_task or list(player.sizes) != list(task["sizes"]):
             raise ParameterError(
@@ -156,8 +183,11 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
                 f"{'other sizes' if same_task else 'another task'}"
             )
         session = Session(described["agent"], config, player, training, streams)
+    session.agent.make_room_for(_under("agent.", arrays))
     _check_arrays(session.agent.snapshot(), arrays)
     session.agent.restore(_under("agent.", arrays))
+    if isinstance(session.player, Play):
+        _restore_player(session.player, task)
     if session.agent.over and not session.player.over:
         raise CheckpointError("the episode goes on, and the agent has ended it")
     session.progress = _progress(described["progress"], training.stop.name)
@@ -167,7 +197,7 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
 
 def _progress(data: Mapping[str, Any], rule: str) -> Progress:
     progress = Progress(**data)
-    counts = (progress.step, progress.streak, progress.first)
+    counts = (progress.step, progress.streak, progress.first, progress.first_episode)
     fits = all(type(count) is int and 0 <= count <= MOST for count in counts)
     known = progress.reason in ("", rule) and isinstance(progress.seconds, int | float)
     if not fits or not known or progress.first > progress.step:
@@ -200,21 +230,45 @@ def _problem(task: Mapping[str, Any], arrays: Arrays) -> Problem:
     )
 
 
-def _restore_simulator(session: Session, state: list[int]) -> None:
-    assert isinstance(session.player, Simulator)  # it plays a problem
+def _continuous_problem(task: Mapping[str, Any], arrays: Arrays) -> ContinuousProblem:
+    parts = _under("problem.", arrays)
+    return ContinuousProblem(
+        Plane(columns=task["columns"], **{name: parts[name] for name in PLANE}),
+        parse_task(Source(f"the task of {task['name']}", task["machine"])),
+        task["labels"],
+        parts["label"],
+        terminal=parts["terminal"],
+        start=task["start"],
+        max_episode_steps=task["max_episode_steps"],
+        name=task["name"],
+    )
+
+
+PROBLEMS: dict[str, Callable[..., Any]] = {TABULAR: _problem, CONTINUOUS: _continuous_problem}
+
+
+def _restore_player(player: Play, task: Mapping[str, Any]) -> None:
+    state: list[int] = task["state"]
     s, q, age, over, episodes = state
-    sizes, world = session.agent.sizes, session.player.world
+    world = player.world
+    if isinstance(player, PlaneSimulator):
+        player.stand(task["position"])
     fits = (
         all(type(number) is int for number in state)
-        and 0 <= s < sizes.states
-        and 0 <= q < sizes.task_states
+        and 0 <= s < (len(world.done) if isinstance(player, Simulator) else MOST)
+        and 0 <= q < len(world.terminal)
         and 0 <= age <= (world.limit or MOST)
         and over in (0, 1)
         and (not over) <= episodes <= MOST
     )
-    if not fits or not (over or (age != world.limit and not world.done[s, q])):
+    if fits:
+        player.state[:] = state
+        fits = bool(over) or (age != world.limit and not world.done[player.place, q])
+    if fits and not over:
+        seen = player.look()
+        fits = not isinstance(seen, int) or seen == s
+    if not fits:
         raise CheckpointError(f"the episode under way is {state}, which cannot be")
-    session.player.state[:] = state
 
 
 def _check_arrays(expected: Arrays, arrays: Arrays) -> None:
@@ -224,9 +278,12 @@ def _check_arrays(expected: Arrays, arrays: Arrays) -> None:
         if name not in found:
             raise CheckpointError(f"the table {name!r} is missing")
         other = found[name]
-        last = 1 if name.rpartition(".")[2] in GROWING else 0
-        same_front = array.shape[: array.ndim - last] == other.shape[: other.ndim - last]
-        if array.dtype != other.dtype or array.ndim != other.ndim or not same_front:
+        grows = GROWING.get(name.rpartition(".")[2])
+        same = array.ndim == other.ndim and all(
+            ours == theirs or axis - array.ndim == grows
+            for axis, (ours, theirs) in enumerate(zip(array.shape, other.shape, strict=True))
+        )
+        if array.dtype != other.dtype or not same:
             raise CheckpointError(
                 f"the table {name!r} holds {other.dtype} of shape {other.shape}; "
                 f"needed: {array.dtype} like {array.shape}"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple, Protocol, cast
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
-from qrmax.agents.base import Sizes
+import numpy as np
+
+from qrmax.agents.base import Agent, Sizes, State
 from qrmax.automata.guards import Label
 from qrmax.automata.reward_machine import MachineTable, RewardMachine
 from qrmax.errors import ParameterError
+from qrmax.model.observations import Observations
 from qrmax.model.simulator import Step
 from qrmax.seeding import Chance
 
@@ -19,8 +23,8 @@ class Player(Protocol):
     """What a learner plays: a `Simulator` of a problem, or an `EnvPlayer`."""
 
     @property
-    def s(self) -> int:
-        """The world state."""
+    def s(self) -> State:
+        """The world state, as the learner sees it."""
         ...
 
     @property
@@ -31,6 +35,11 @@ class Player(Protocol):
     @property
     def over(self) -> bool:
         """Whether the episode is over, so that the next step needs a reset before."""
+        ...
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes have begun."""
         ...
 
     def reset(self) -> None:
@@ -62,22 +71,33 @@ class EnvPlayer:
     An agent that is `factored` learns what the machine does by the state reached. Where labels
     belong to whole steps the same state can be reached with different ones, so for such an agent a
     state is an observation together with the label that was read on the way.
+
+    An agent that perceives sees the observations themselves: `observations` says what they can be,
+    and `perceive`, which is the agent's, what it makes of one.
     """
 
-    def __init__(self, env: Any, gamma: float, chance: Chance, *, factored: bool) -> None:
+    def __init__(self, env: Any, gamma: float, chance: Chance, kind: type[Agent]) -> None:
         self.env = env
         self.gamma = gamma
         self._seed: int | None = int(chance.random() * 2**31)
-        self.machine, self.numbering, labels_steps = _task_of(env)
+        layer, self.machine, labels_steps = _task_of(env)
         self._propositions = self.machine.propositions  # all that matters of a label
-        self._with_label = factored and labels_steps
+        self._with_label = kind.factored and labels_steps and not kind.perceives
         self.labels: list[Label] = _all_labels(self.machine) if self._with_label else []
         self.table: MachineTable = self.machine.table(self.labels)
-        states = self.numbering.size * (len(self.labels) if self._with_label else 1)
+        self.observations: Observations | None = None
+        self.perceive: Callable[[Any, int], State] | None = None
+        states = 0
+        if kind.perceives:
+            self.observations = _observations(layer)
+        else:
+            self.numbering = _numbering(layer)
+            states = self.numbering.size * (len(self.labels) if self._with_label else 1)
         self.sizes = Sizes(states, len(self.machine.states), _n_actions(env))
-        self.episodes: list[Episode] = []  # finished since someone looked last
+        self.finished: list[Episode] = []  # since someone looked last
+        self.episodes = 0
         self._value, self._discount = 0.0, 1.0
-        self.s = 0
+        self.s: State = 0
         self.q = 0
         self.over = True
 
@@ -93,6 +113,7 @@ class EnvPlayer:
         self._seed = None
         self._see(observation, info)
         self._value, self._discount = 0.0, 1.0
+        self.episodes += 1
         self.over = False
 
     def step(self, a: int) -> Step:
@@ -116,21 +137,23 @@ class EnvPlayer:
         self._discount *= self.gamma
         self.over = step.terminated or step.truncated
         if self.over:
-            self.episodes.append(Episode(self._value, bool(info["success"])))
+            self.finished.append(Episode(self._value, bool(info["success"])))
         return step
 
     def cut(self) -> None:
         """End the episode here; without success, or the environment would have ended it."""
         self.over = True
-        self.episodes.append(Episode(self._value, success=False))
+        self.finished.append(Episode(self._value, success=False))
 
     def know_labels(self, labels: list[Label]) -> None:
         """Number labels as they were numbered before."""
         self.labels = list(labels)
         self.table = self.machine.table(self.labels)
 
-    def number(self, observation: Any, info: Any) -> int:
-        """The number of a state."""
+    def state(self, observation: Any, info: Any) -> State:
+        """A state as the agent sees it: its number, or what it perceives."""
+        if self.perceive is not None:
+            return self.perceive(observation["state"], self.label_of(observation, info))
         number: int = self.numbering.number(observation["state"])
         if not self._with_label:
             return number
@@ -141,8 +164,12 @@ class EnvPlayer:
             )
         return self._number_label(info["label"]) * int(self.numbering.size) + number
 
+    def label_of(self, observation: Any, info: Any) -> int:  # noqa: ARG002
+        """The number of the label that goes with an observation; the environment has told it."""
+        return 0 if info is None else self._number_label(info["label"])
+
     def _see(self, observation: Any, info: Any) -> None:
-        self.s = self.number(observation, info)
+        self.s = self.state(observation, info)
         self.q = int(observation["task"])
 
     def _number_label(self, names: tuple[str, ...]) -> int:
@@ -167,23 +194,37 @@ def _all_labels(machine: RewardMachine) -> list[Label]:
     ]
 
 
-def _task_of(env: Any) -> tuple[RewardMachine, Any, bool]:
-    """The machine, the numbering of observations, and whether labels belong to whole steps."""
+def _task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
+    """The layer that has the task, its machine, and whether labels belong to whole steps."""
     from qrmax.worlds.gymnasium import ProblemEnv, TaskWrapper  # loads gymnasium
-    from qrmax.worlds.numbering import Numbering
 
     layer = env
     while layer is not None:
         if isinstance(layer, TaskWrapper):
-            return layer.machine, layer.numbering, layer.labels_steps
+            return layer, layer.machine, layer.labels_steps
         if isinstance(layer, ProblemEnv):
-            states = cast("Any", layer.observation_space)["state"]
-            return layer.problem.machine, Numbering(states), False
+            return layer, layer.problem.machine, False
         layer = getattr(layer, "env", None)
     raise ParameterError(
         f"{str(env)[:80]} has no task; give it one: "
         "qrmax.TaskWrapper(env, machine, labels=lambda observation, info: ...)"
     )
+
+
+def _numbering(layer: Any) -> Any:
+    from qrmax.worlds.numbering import Numbering
+
+    return getattr(layer, "numbering", None) or Numbering(layer.observation_space["state"])
+
+
+def _observations(layer: Any) -> Observations:
+    space = layer.observation_space["state"]
+    if type(space).__name__ != "Box" or np.dtype(space.dtype).kind not in "fiu":
+        raise ParameterError(
+            f"observations are {str(space)[:80]}; this agent needs a Box of numbers. Observations "
+            "that can be numbered are for the others, such as 'qrmax'"
+        )
+    return Observations(space.low, space.high)
 
 
 def _n_actions(env: Any) -> int:

@@ -44,6 +44,7 @@ class Point(NamedTuple):
     gap: float | None  # to the optimum, relative
     success: float | None  # probability
     nominal_length: int | None  # where the most likely outcome always happens
+    episodes: int | None = None  # that have begun
 
 
 class Referee:
@@ -91,6 +92,11 @@ class Referee:
         return nominal_reward(self.problem, self.solution.policy)
 
     @cached_property
+    def best_success(self) -> float:
+        """How likely the optimal policy is to succeed."""
+        return evaluate(self.problem, self.solution.policy, self.gamma).success
+
+    @cached_property
     def _comparison(self) -> Comparison | None:
         return Comparison(self.solution) if isinstance(self.solution, Solution) else None
 
@@ -104,6 +110,16 @@ class Referee:
     def gap(self, policy: IntArray) -> float:
         """How far its value is below the optimum, relative to that."""
         return relative_gap(self.evaluate(policy).start_value, self.best)
+
+    def success(
+        self,
+        policy: IntArray,
+        episodes: int,  # noqa: ARG002
+        chance: Stream,  # noqa: ARG002
+        at_least: float = 0.0,  # noqa: ARG002
+    ) -> float:
+        """How likely it is to succeed; nothing has to be sampled for that."""
+        return self.evaluate(policy).success
 
     def is_near(self, policy: IntArray, within: float) -> bool:
         """Whether its gap is no more than this; mostly far quicker to tell than the gap."""
@@ -147,7 +163,7 @@ class Referee:
         actions = np.ascontiguousarray(policy if policy.ndim == 3 else policy[None])
         return sample(world, simulator.state, actions, self.gamma, episodes, chance)[:, 0]
 
-    def point(self, step: int, policy: IntArray) -> Point:
+    def point(self, step: int, policy: IntArray, chance: Stream | None = None) -> Point:  # noqa: ARG002
         """The row of a learning curve at this step."""
         judged, gap = self.evaluate(policy), self.gap(policy)
         return Point(step, judged.start_value, gap, judged.success, judged.nominal_length)

@@ -6,29 +6,36 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from qrmax.agents.base import Agent
+import numpy as np
+
+from qrmax.agents.base import Agent, Tabular
+from qrmax.agents.in_buckets import BucketPolicy
 from qrmax.agents.registry import agent_class, default_settings, make_config
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, shown, warn
+from qrmax.model.continuous import ContinuousProblem
 from qrmax.model.problem import Problem
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.seeding import stream
 from qrmax.training.environment import EnvPlayer
-from qrmax.training.evaluation import Point, Referee
-from qrmax.training.stopping import Budget, StoppingRule, as_rule
+from qrmax.training.evaluation import Point, Referee, relative_gap
+from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.stopping import RULES, SAMPLED, AnyReferee, Budget, StoppingRule, as_rule
 from qrmax.training.trainer import Event, Session, TrainingConfig
 
 MAX_STEPS = 1_000_000
-MAX_ENV_STEPS = 100_000  # an environment of one's own is played in Python
+MAX_ENV_STEPS = 100_000  # where the loop is not compiled
+JUDGED_BY = 10_000  # episodes, where nothing is exact
 
 
 def train(
     agent: str,
-    problem: Problem | Any,
+    problem: Problem | ContinuousProblem | Any,
     *,
     seed: int = 0,
     max_steps: int | None = None,
+    max_episodes: int | None = None,
     stop: str | StoppingRule | None = None,
     evaluate_every: int = 1000,
     compiled: bool = True,
@@ -44,10 +51,15 @@ def train(
 
     `settings` are those of the agent (`qrmax list agents` shows them), `gamma` among them. `stop`
     is "exact" (the policy is within 5 % of the optimum, at three checks in a row; where there is
-    a problem to solve this is the default), "nominal", "welch" or "budget", or a rule of
+    a problem to solve this is the default), "nominal", "success", "welch" or "budget", or a rule of
     `qrmax.training.stopping` with settings of its own. The policy is checked every
     `evaluate_every` steps. Training ends at `max_steps` in any case: 1,000,000 by default, 100,000
-    for an environment, which is played in Python and has no optimum to compare with.
+    for what is played in Python: an environment, which has no optimum to compare with, and DQN. It
+    also ends at the first check at which `max_episodes` have begun.
+
+    On a problem with real positions, which needs an agent that perceives (`bucket-qrmax`, say),
+    policies are sampled and compared with the optimum of a fine grid; `stop` is "success" or
+    "budget".
 
     `r_max` is by default the most that a step of the problem can pay; of an environment, the most
     that its task can. `on_event` is called with each event of `qrmax.training.trainer`;
@@ -58,6 +70,7 @@ def train(
         problem,
         seed=seed,
         max_steps=max_steps,
+        max_episodes=max_episodes,
         stop=stop,
         evaluate_every=evaluate_every,
         compiled=compiled,
@@ -72,10 +85,11 @@ def make_session(
     *,
     seed: int = 0,
     max_steps: int | None = None,
+    max_episodes: int | None = None,
     stop: str | StoppingRule | None = None,
     evaluate_every: int = 1000,
     compiled: bool = True,
-    referee: Referee | None = None,
+    referee: AnyReferee | None = None,
     **settings: Any,
 ) -> Session:
     """The session that `train` trains; see there.
@@ -83,19 +97,22 @@ def make_session(
     Many runs on the same problem object, with the same gamma, are set up more quickly where they
     share a `referee`; it changes nothing else.
     """
-    tabular = isinstance(problem, Problem)
+    kind = agent_class(agent)
+    ours = isinstance(problem, Problem | ContinuousProblem)
     if max_steps is None:
-        max_steps = MAX_STEPS if tabular else MAX_ENV_STEPS
+        max_steps = MAX_STEPS if ours and issubclass(kind, Tabular) else MAX_ENV_STEPS
     if stop is None:
-        stop = "exact" if tabular else "budget"
+        stop = _usual_rule(problem)
     training = TrainingConfig(
         seed=seed,
         max_steps=max_steps,
+        max_episodes=max_episodes,
         stop=as_rule(stop),
         evaluate_every=evaluate_every,
         compiled=compiled,
     )
-    if isinstance(problem, Problem):
+    _check_rule(training.stop, problem)
+    if isinstance(problem, Problem | ContinuousProblem):
         lowest, highest = problem.reward_range()
         config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
         _warn_of_pessimism(problem, config, highest)
@@ -104,20 +121,36 @@ def make_session(
         if lowest == highest == 0.0:
             warn(f"{problem.name!r} never pays anything: any policy is as good as any other")
         return Session(agent, config, problem, training, referee=referee)
-    _check_env(problem)
-    if not isinstance(training.stop, Budget):
-        raise ParameterError(
-            f"stop is {training.stop.name!r}; an environment has no known optimum to compare "
-            "with: allowed is 'budget'"
-        )
     config = make_config(agent, settings)  # bad settings are found before the env is touched
-    chance, factored = stream(seed, "environment"), agent_class(agent).factored
-    player = EnvPlayer(problem, config.gamma, chance, factored=factored)
+    player = EnvPlayer(problem, config.gamma, stream(seed, "environment"), kind)
     _warn_of_chance(agent, player.machine, config)
     rewards = [edge.reward for edge in player.machine.edges]
     lowest, highest = min([0.0, *rewards]), max([1.0, *rewards])
     config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
     return Session(agent, config, player, training, referee=referee)
+
+
+def _usual_rule(problem: Any) -> str:
+    if isinstance(problem, ContinuousProblem):
+        return "success"
+    return "exact" if isinstance(problem, Problem) else "budget"
+
+
+def _check_rule(rule: StoppingRule, problem: Any) -> None:
+    """Refuse rules that need to know more than can be known."""
+    if isinstance(problem, ContinuousProblem):
+        if rule.name in {kind.name for kind in RULES.values()} - {*SAMPLED}:
+            raise ParameterError(
+                f"stop is {rule.name!r}; where states are real positions nothing is exact: allowed "
+                f"are {' and '.join(map(repr, SAMPLED))}"
+            )
+    elif not isinstance(problem, Problem):
+        _check_env(problem)
+        if not isinstance(rule, Budget):
+            raise ParameterError(
+                f"stop is {rule.name!r}; an environment has no known optimum to compare with: "
+                "allowed is 'budget'"
+            )
 
 
 def finish(session: Session, on_event: Callable[[Event], None] | None = None) -> Run:
@@ -145,9 +178,10 @@ class Run:
         return self._session.agent
 
     @property
-    def problem(self) -> Problem | None:
+    def problem(self) -> Problem | ContinuousProblem | None:
         """The problem; None for an environment."""
-        return self._session.task if isinstance(self._session.task, Problem) else None
+        task = self._session.task
+        return None if isinstance(task, EnvPlayer) else task
 
     @property
     def seed(self) -> int:
@@ -158,6 +192,11 @@ class Run:
     def steps(self) -> int:
         """When the rule was first met; all steps where it was not."""
         return self._session.steps
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes had begun at `steps`."""
+        return self._session.episodes
 
     @property
     def trained(self) -> int:
@@ -186,16 +225,26 @@ class Run:
 
     @property
     def policy(self) -> IntArray:
-        """The greedy policy at the end, `[s, q]`; that of stage 0 where it depends on the stage."""
+        """The greedy policy at the end, `[s, q]`; that of stage 0 where it depends on the stage.
+
+        Where states are buckets it is `[bucket, q]`; a network has no such table.
+        """
         policy = self.recommendation
+        if isinstance(policy, BucketPolicy):
+            return policy.table
+        if not isinstance(policy, np.ndarray):
+            raise ParameterError(
+                f"{self.agent.name!r} keeps no table: run.act(observation) says what it would do"
+            )
         return policy if policy.ndim == 2 else policy[0]
 
     @property
-    def recommendation(self) -> IntArray:
+    def recommendation(self) -> Any:
         """The policy that the run is judged by.
 
         It is `policy`, except for agents that plan for episodes of `horizon` steps: theirs depends
-        on the stage, `[h, s, q]`.
+        on the stage, `[h, s, q]`; and for those that perceive observations, which have one for
+        these.
         """
         known = self._recommendation
         if known is None or known[0] != self.trained:  # it was trained on since
@@ -207,15 +256,18 @@ class Run:
         """What the recommended policy brings, exactly; None for an environment.
 
         It is measured with the agent's own gamma, and in episodes of its horizon if it has one.
+        Where states are real positions it is sampled, always with the same episodes.
         """
         referee = self._session.referee
+        if isinstance(referee, PlaneReferee):
+            return referee.evaluate(self.recommendation, stream(self.seed, "judgement"), JUDGED_BY)
         return None if referee is None else referee.evaluate(self.recommendation)
 
     @property
     def stationary_evaluation(self) -> Evaluation | None:
         """What `policy` brings, which is that of stage 0, where the one recommended has stages."""
         referee = self._session.referee
-        if referee is None or self.recommendation.ndim == 2:
+        if not isinstance(referee, Referee) or self.recommendation.ndim == 2:
             return None
         limits = [referee.horizon, referee.problem.max_episode_steps]
         limit = min(limit for limit in limits if limit is not None)
@@ -227,8 +279,10 @@ class Run:
 
         None for an environment. The optimum has the same gamma and, if there is one, horizon.
         """
-        referee = self._session.referee
-        return None if referee is None else referee.gap(self.recommendation)
+        found, referee = self.evaluation, self._session.referee
+        if found is None or referee is None:
+            return None
+        return relative_gap(found.start_value, referee.best)
 
     def act(self, observation: Any, info: Any = None, *, stage: int = 0) -> int:
         """The greedy action for an observation of the environment trained on.
@@ -242,15 +296,21 @@ class Run:
                 f"observation is {shown(observation)}; needed: what the environment shows, "
                 'with "state" and "task"'
             )
+        q = int(observation["task"])
         if isinstance(task, Problem):
-            return int(self._at(stage)[int(observation["state"]), int(observation["task"])])
-        s = task.number(observation, info)
-        first = int(task.env.action_space.start)
-        return int(self._at(stage)[s, int(observation["task"])]) + first
+            return int(self._at(stage)[int(observation["state"]), q])
+        if self.agent.perceives:
+            label = task.label_of(observation["state"], info)
+            action = self.recommendation.action(observation["state"], label, q)
+        else:
+            assert isinstance(task, EnvPlayer)  # the session sees to it
+            action = int(self._at(stage)[task.state(observation, info), q])
+        first = task.env.action_space.start if isinstance(task, EnvPlayer) else 0
+        return int(first) + int(action)
 
     def _at(self, stage: int) -> IntArray:
         """The policy of a stage, `[s, q]`."""
-        policy = self.recommendation
+        policy: IntArray = self.recommendation
         if policy.ndim == 2:
             return policy
         if not 0 <= stage < len(policy):
@@ -308,7 +368,7 @@ def _warn_of_chance(agent: str, machine: RewardMachine, config: Any) -> None:
         )
 
 
-def _warn_of_a_long_horizon(problem: Problem, config: Any) -> None:
+def _warn_of_a_long_horizon(problem: Problem | ContinuousProblem, config: Any) -> None:
     horizon, limit = getattr(config, "horizon", 0), problem.max_episode_steps
     if limit is not None and horizon > limit:
         warn(
@@ -317,7 +377,7 @@ def _warn_of_a_long_horizon(problem: Problem, config: Any) -> None:
         )
 
 
-def _warn_of_pessimism(problem: Problem, config: Any, highest: float) -> None:
+def _warn_of_pessimism(problem: Problem | ContinuousProblem, config: Any, highest: float) -> None:
     r_max, v_max = getattr(config, "r_max", highest), getattr(config, "v_max", None)
     if v_max is None and r_max < highest:
         warn(

@@ -5,6 +5,7 @@ the run reports the step of the first of them. The rules:
 
     exact     the policy's exact value is within 5 % of the optimum
     nominal   its run without slips has the length of the optimal policy's (gamma 1: its pay)
+    success   it succeeds as often as the optimal one, within 5 %
     welch     the paper's: sampled returns of both policies cannot be told apart (Welch's t-test)
     budget    never: the run takes all its steps
 
@@ -22,9 +23,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from qrmax.errors import ParameterError, UnknownNameError, check_count, check_range
-from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.planning.arrays import FloatArray
 from qrmax.seeding import Stream
 from qrmax.training.evaluation import Referee
+from qrmax.training.plane_referee import PlaneReferee
+
+AnyReferee = Referee | PlaneReferee
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +43,7 @@ class StoppingRule(ABC):
         check_count("in_a_row", self.in_a_row)
 
     @abstractmethod
-    def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:
+    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
         """Whether this policy is good enough."""
 
 
@@ -55,9 +59,9 @@ class Exact(StoppingRule):
         StoppingRule.__post_init__(self)
         check_range("within", self.within, at_least=0.0, below=1.0)
 
-    def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:  # noqa: ARG002
+    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:  # noqa: ARG002
         """Whether the gap is small enough."""
-        return referee.is_near(policy, self.within)
+        return _exact(referee).is_near(policy, self.within)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,9 +73,32 @@ class Nominal(StoppingRule):
 
     name = "nominal"
 
-    def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:  # noqa: ARG002
+    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:  # noqa: ARG002
         """Whether the run is as good."""
-        return referee.is_nominal(policy)
+        return _exact(referee).is_nominal(policy)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Success(StoppingRule):
+    """The policy succeeds nearly as often as the optimal one.
+
+    It is exact where that can be known, and sampled where states are real positions.
+    """
+
+    name = "success"
+
+    within: float = 0.05  # relative to the optimum
+    episodes: int = 1000  # where it is sampled
+
+    def __post_init__(self) -> None:
+        StoppingRule.__post_init__(self)
+        check_range("within", self.within, at_least=0.0, below=1.0)
+        check_count("episodes", self.episodes)
+
+    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
+        """Whether it succeeds often enough."""
+        needed = (1.0 - self.within) * referee.best_success
+        return referee.success(policy, self.episodes, chance, at_least=needed) >= needed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,10 +118,10 @@ class Welch(StoppingRule):
         if self.episodes < 2:
             raise ParameterError("episodes is 1; Welch's test needs at least 2")
 
-    def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:
+    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
         """Whether the test finds no difference."""
-        ours = referee.returns(policy, self.episodes, chance)
-        best = referee.returns(referee.solution.policy, self.episodes, chance)
+        ours = _exact(referee).returns(policy, self.episodes, chance)
+        best = _exact(referee).returns(_exact(referee).solution.policy, self.episodes, chance)
         return welch_p_value(ours, best) >= self.alpha
 
 
@@ -104,12 +131,23 @@ class Budget(StoppingRule):
 
     name = "budget"
 
-    def passes(self, policy: IntArray, referee: Referee, chance: Stream) -> bool:  # noqa: ARG002
+    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:  # noqa: ARG002
         """Never."""
         return False
 
 
-RULES: dict[str, type[StoppingRule]] = {rule.name: rule for rule in (Exact, Nominal, Welch, Budget)}
+RULES: dict[str, type[StoppingRule]] = {
+    rule.name: rule for rule in (Exact, Nominal, Success, Welch, Budget)
+}
+
+
+SAMPLED = (Success.name, Budget.name)
+"""The rules for worlds with real positions, where nothing is exact."""
+
+
+def _exact(referee: AnyReferee) -> Referee:
+    assert isinstance(referee, Referee)  # `make_session` sees to it
+    return referee
 
 
 def as_rule(stop: str | StoppingRule, **settings: Any) -> StoppingRule:

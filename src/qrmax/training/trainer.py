@@ -18,15 +18,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from qrmax.agents.base import Agent, AgentConfig, Lesson, Sizes, Tabular
+from qrmax.agents.base import Agent, AgentConfig, Lesson, Play, Sizes, Tabular
 from qrmax.agents.registry import make_agent
 from qrmax.errors import ParameterError, check_count, check_flag, warn
+from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
 from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
 from qrmax.seeding import Stream, check_seed, stream
 from qrmax.training.environment import EnvPlayer, Player
 from qrmax.training.evaluation import Point, Referee
-from qrmax.training.stopping import StoppingRule
+from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.stopping import AnyReferee, StoppingRule
 
 STRETCH = 50_000  # steps between two events where the loop is compiled
 PYTHON_STRETCH = 500
@@ -64,6 +66,7 @@ class TrainingConfig:
 
     seed: int = 0
     max_steps: int = 1_000_000
+    max_episodes: int | None = None  # looked at when the policy is checked
     stop: StoppingRule
     evaluate_every: int = 1000  # steps between two checks
     compiled: bool = True  # where that is possible
@@ -71,6 +74,8 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         check_seed(self.seed)
         check_count("max_steps", self.max_steps)
+        if self.max_episodes is not None:
+            check_count("max_episodes", self.max_episodes)
         check_count("evaluate_every", self.evaluate_every)
         check_flag("compiled", self.compiled)
 
@@ -82,6 +87,7 @@ class Progress:
     step: int = 0
     streak: int = 0  # checks passed in a row
     first: int = 0  # the step of the first of them
+    first_episode: int = 0  # and how many episodes had begun
     reason: str = ""  # why it has stopped; empty while it has not
     seconds: float = 0.0  # spent in training
 
@@ -97,25 +103,31 @@ class Session:
         self,
         agent: str,
         config: AgentConfig,
-        task: Problem | EnvPlayer,
+        task: Problem | ContinuousProblem | EnvPlayer,
         training: TrainingConfig,
         streams: Mapping[str, Stream] | None = None,
-        referee: Referee | None = None,
+        referee: AnyReferee | None = None,
     ) -> None:
         self.training = training
         self.task = task
         self.streams = streams or {name: stream(training.seed, name) for name in STREAMS}
-        self.player: Player
-        self.referee = referee
         if referee is not None:
             _check_referee(referee, task, config)
+        observations = None if isinstance(task, Problem) else task.observations
+        self.agent: Agent = make_agent(
+            agent, _sizes(task), config, self.streams["agent"], task, observations
+        )
+        self.player: Player
+        self.referee = referee
         if isinstance(task, Problem):
             self.player = Simulator(task, self.streams["world"])
             self.referee = referee or Referee(task, config.gamma, horizon_of(config))
-            sizes = Sizes(task.n_states, task.n_task_states, task.n_actions)
+        elif isinstance(task, ContinuousProblem):
+            self.player = PlaneSimulator(task, self.streams["world"], self.agent.perceive)
+            self.referee = referee or PlaneReferee(task, config.gamma)
         else:
-            self.player, sizes = task, task.sizes
-        self.agent: Agent = make_agent(agent, sizes, config, self.streams["agent"], task)
+            self.player = task
+            task.perceive = self.agent.perceive if self.agent.perceives else None
         self.progress = Progress()
         self.curve: list[Point] = []
         self._r_max: float | None = None  # what a step should not pay more than
@@ -127,7 +139,7 @@ class Session:
     def events(self) -> Iterator[Event]:
         """Train on, until a rule is met or the budget is spent."""
         progress, training = self.progress, self.training
-        while not progress.reason and progress.step < training.max_steps:
+        while not self.is_over:
             check = (progress.step // training.evaluate_every + 1) * training.evaluate_every
             until = min(check, training.max_steps)
             while progress.step < until:
@@ -139,6 +151,16 @@ class Session:
             if progress.step == check:
                 yield self._check()
         yield Stopped(progress.reason or "budget", self.steps)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the rule is met, or the budget is spent."""
+        progress, training = self.progress, self.training
+        if progress.reason or progress.step >= training.max_steps:
+            return True
+        checked = progress.step % training.evaluate_every == 0
+        most = training.max_episodes
+        return checked and most is not None and self.player.episodes >= most
 
     def extend(self, max_steps: int | None) -> None:
         """Allow so many steps in all; an error where that, or what was allowed, leaves none."""
@@ -153,6 +175,11 @@ class Session:
         self.training = training
 
     @property
+    def episodes(self) -> int:
+        """The episodes that had begun at the step to report."""
+        return self.progress.first_episode if self.progress.reason else self.player.episodes
+
+    @property
     def steps(self) -> int:
         """The step to report: the first of the checks that passed, or all steps."""
         return self.progress.first if self.progress.reason else self.progress.step
@@ -161,7 +188,7 @@ class Session:
         """Take up to so many steps."""
         player, agent = self.player, self.agent
         compiled = self.training.compiled
-        if compiled and isinstance(player, Simulator) and isinstance(agent, Tabular):
+        if compiled and isinstance(player, Play) and isinstance(agent, Tabular):
             target = self.progress.step + min(limit, STRETCH)
             while self.progress.step < target:
                 taken, lesson = agent.fast_forward(player, target - self.progress.step)
@@ -193,10 +220,12 @@ class Session:
             point = _episodes_point(step, self.task)
         elif self.referee is not None:
             policy = self.agent.recommendation()
-            passed = rule.passes(policy, self.referee, self.streams["evaluation"])
+            chance = self.streams["evaluation"]
+            passed = rule.passes(policy, self.referee, chance)
             if passed or _has_row(step // self.training.evaluate_every):
-                point = self.referee.point(step, policy)
+                point = self.referee.point(step, policy, chance)
         if point is not None:
+            point = point._replace(episodes=self.player.episodes)
             self.curve.append(point)
         self._count(passed)
         return Evaluated(step, passed, point)
@@ -208,6 +237,7 @@ class Session:
             return
         if progress.streak == 0:
             progress.first = progress.step
+            progress.first_episode = self.player.episodes
         progress.streak += 1
         if progress.streak >= rule.in_a_row:
             progress.reason = rule.name
@@ -234,7 +264,16 @@ def horizon_of(config: AgentConfig) -> int | None:
     return horizon
 
 
-def _check_referee(referee: Referee, task: Problem | EnvPlayer, config: AgentConfig) -> None:
+def _sizes(task: Problem | ContinuousProblem | EnvPlayer) -> Sizes:
+    if isinstance(task, EnvPlayer):
+        return task.sizes
+    states = task.n_states if isinstance(task, Problem) else 0  # they turn up
+    return Sizes(states, task.n_task_states, task.n_actions)
+
+
+def _check_referee(
+    referee: AnyReferee, task: Problem | ContinuousProblem | EnvPlayer, config: AgentConfig
+) -> None:
     gamma, horizon = config.gamma, horizon_of(config)
     if referee.problem is not task or (referee.gamma, referee.horizon) != (gamma, horizon):
         raise ParameterError(
@@ -254,7 +293,7 @@ def _has_row(check: int) -> bool:
 
 def _episodes_point(step: int, player: EnvPlayer) -> Point | None:
     """What the episodes of training since the last check have brought."""
-    episodes, player.episodes = player.episodes, []
+    episodes, player.finished = player.finished, []
     if not episodes:
         return None
     count = len(episodes)

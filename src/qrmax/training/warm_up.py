@@ -16,6 +16,7 @@ from qrmax.planning.finite_horizon import backward_induction
 from qrmax.planning.kernels import settle, solve_layer
 from qrmax.training.run import train
 from qrmax.training.stopping import Exact
+from qrmax.worlds.catalog import make
 
 
 def needs_compiling(agent: str) -> bool:
@@ -32,6 +33,9 @@ def needs_compiling(agent: str) -> bool:
 def warm_up(agent: str, *, published: bool = False) -> None:
     """Compile what a run of this agent needs, or load it from the disk cache."""
     policy_evaluation.warm_up()
+    if agent_class(agent).perceives:
+        train(agent, make("continuous/line/ab"), max_steps=30, evaluate_every=10, stop="budget")
+        return
     # two outcomes and two machine states, so that nothing is special about the arrays' shapes
     mdp = TabularMDP([[[1, 0]], [[1, 0]]], [[[0.5, 0.5]], [[0.5, 0.5]]])
     task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])

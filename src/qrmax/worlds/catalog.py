@@ -59,6 +59,16 @@ def make(
     return office(*map_and_task(name, map, task), OfficeOptions.of(options))
 
 
+def options_of(name: str | None) -> type[OfficeOptions] | type[ContinuousOptions]:
+    """The options of the world of this name, or of one made of a map and a task."""
+    return ContinuousOptions if is_continuous(name) else OfficeOptions
+
+
+def option_names(name: str | None) -> tuple[str, ...]:
+    """What the world of this name can be told."""
+    return tuple(options_of(name).__slots__)
+
+
 def is_continuous(name: object) -> bool:
     """Whether a problem of this name has real positions."""
     return isinstance(name, str) and name.split("/", maxsplit=1)[0] == WORLD
