@@ -181,6 +181,31 @@ def test_positions_of_a_plane_have_both_coordinates() -> None:
     np.testing.assert_allclose(problem.positions(seen), [[20.0, 2.5], [0.0, 9.0]])
 
 
+def test_an_observation_outside_the_plane_is_one_at_its_border() -> None:
+    """The highest observation that Gymnasium's space allows, say."""
+    problem = qrmax.make("continuous/corridor/abc")
+    seen = np.array([[1.0, 1.0], [-0.1, 2.0]])
+    np.testing.assert_array_equal(problem.positions(seen), [[40 - NEAR, 10 - NEAR], [0, 10 - NEAR]])
+
+
+def test_the_label_of_an_observation_is_that_of_its_cell() -> None:
+    line, lake = qrmax.make("continuous/line/ab"), qrmax.make("continuous/frozen-lake/abc")
+    named = [line.labels[line.label_of([x])] for x in (0.0, 0.35, 0.45, 0.6, 1.0)]
+    assert named == [set(), {"A"}, set(), {"B"}, set()]
+    assert lake.labels[lake.label_of([4.5, 4.5])] == {"A"}
+    assert lake.labels[lake.label_of([10.0, 7.5])] == {"hole"}
+
+
+def test_play_goes_on_from_any_place_in_the_plane() -> None:
+    simulator = player(qrmax.make("continuous/frozen-lake/abc", noise=0.0))
+    simulator.stand([3.5, 4.5])
+    assert simulator.place == 43
+    assert simulator.step(RIGHT).q == 1
+    for outside in ([10.0, 1.0], [-0.1, 1.0], [1.0, np.nan]):
+        with pytest.raises(ModelError, match="not in a plane of 10 x 10 cells"):
+            simulator.stand(outside)
+
+
 def made(**change: Any) -> ContinuousProblem:
     given: dict[str, Any] = {
         "plane": plane_of(np.zeros((1, 3, 2), dtype=bool)),
