@@ -38,8 +38,7 @@ class FineSolution:
     """The optimum of a continuous problem, as far as a grid shows it.
 
     >>> import qrmax
-    >>> from qrmax.planning.fine_grid import solve_continuous
-    >>> solution = solve_continuous(qrmax.make("continuous/line/ab"), gamma=0.95)
+    >>> solution = qrmax.solve_continuous(qrmax.make("continuous/line/ab"), gamma=0.95)
     >>> round(solution.start_value, 3), round(solution.success, 6), solution.error.value < 0.001
     (0.349, 1.0, True)
     >>> right, left = 0, 1
