@@ -1,9 +1,10 @@
 import qrmax
 
 NAMES = """
-Edge Evaluation GridMap Guard OfficeEnv Problem ProblemEnv QRMaxError QRMaxWarning RewardMachine
-Run Solution StagedSolution Study TabularMDP TaskWrapper __version__ evaluate load load_map
-load_study load_task make results save_task solve solve_horizon sweep train
+ContinuousEnv ContinuousProblem Edge Evaluation FineSolution GridMap Guard OfficeEnv Problem
+ProblemEnv QRMaxError QRMaxWarning RewardMachine Run Solution StagedSolution Study TabularMDP
+TaskWrapper __version__ evaluate load load_map load_study load_task make results save_task solve
+solve_continuous solve_horizon sweep train
 """
 
 

@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from qrmax.automata.reward_machine import RewardMachine as RewardMachine
     from qrmax.errors import QRMaxError as QRMaxError
     from qrmax.errors import QRMaxWarning as QRMaxWarning
+    from qrmax.model.continuous import ContinuousProblem as ContinuousProblem
     from qrmax.model.mdp import TabularMDP as TabularMDP
     from qrmax.model.problem import Problem as Problem
+    from qrmax.planning.fine_grid import FineSolution as FineSolution
+    from qrmax.planning.fine_grid import solve_continuous as solve_continuous
     from qrmax.planning.policy_evaluation import Evaluation as Evaluation
     from qrmax.planning.policy_evaluation import evaluate as evaluate
     from qrmax.planning.staged_solution import StagedSolution as StagedSolution
@@ -45,13 +48,17 @@ if TYPE_CHECKING:
     from qrmax.worlds.catalog import make as make
     from qrmax.worlds.grid import GridMap as GridMap
     from qrmax.worlds.grid import load_map as load_map
+    from qrmax.worlds.gymnasium import ContinuousEnv as ContinuousEnv
     from qrmax.worlds.gymnasium import OfficeEnv as OfficeEnv
     from qrmax.worlds.gymnasium import ProblemEnv as ProblemEnv
     from qrmax.worlds.gymnasium import TaskWrapper as TaskWrapper
 
 _HOME = {
+    "ContinuousEnv": "worlds.gymnasium",
+    "ContinuousProblem": "model.continuous",
     "Edge": "automata.edges",
     "Evaluation": "planning.policy_evaluation",
+    "FineSolution": "planning.fine_grid",
     "GridMap": "worlds.grid",
     "Guard": "automata.guards",
     "OfficeEnv": "worlds.gymnasium",
@@ -75,6 +82,7 @@ _HOME = {
     "results": "studies.results",
     "save_task": "automata.files",
     "solve": "planning.value_iteration",
+    "solve_continuous": "planning.fine_grid",
     "solve_horizon": "planning.staged_solution",
     "sweep": "studies.sweep",
     "train": "training.run",

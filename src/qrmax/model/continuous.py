@@ -92,12 +92,16 @@ class ContinuousProblem:
     def positions(self, observations: FloatArray) -> FloatArray:
         """Observations `[n, d]` as positions in cells, `[n, 2]`; a line runs at y = 0.5.
 
-        One that rounding has moved off a border of cells, where walls may be, is put back there.
+        One that rounding has moved off a border of cells, where walls may be, is put back there;
+        one outside the plane is put at its border.
         """
         at = np.full((len(observations), 2), 0.5)
         at[:, : observations.shape[1]] = observations / self.plane.scale
         border = np.rint(at)
-        return np.where(np.abs(at - border) < 0.5 * NEAR, border, at)
+        at = np.where(np.abs(at - border) < 0.5 * NEAR, border, at)
+        columns = self.plane.columns
+        size = np.array([columns, self.n_cells // columns])
+        return np.asarray(np.clip(at, 0.0, size - NEAR))
 
     @property
     def start_position(self) -> tuple[float, float]:

@@ -42,6 +42,7 @@ from qrmax.model.problem import Problem
 IndexArray = NDArray[np.int64]
 
 FAR = 8.0  # standard deviations: nothing lands farther than this
+LIKELY = 4.0  # standard deviations: hardly anything lands farther than this
 NEGLIGIBLE = 1e-4  # points so much less likely than the likeliest are left out
 AT_ONCE = 2**19  # how many successors are worked out at a time
 MOST = 2**29  # successors altogether: some gigabytes
@@ -148,9 +149,11 @@ class _Axis(NamedTuple):
 def _successors(problem: ContinuousProblem, grid: FineGrid) -> tuple[NDArray[np.int32], FloatArray]:
     """Where each action leads from each point, and how likely, `[s, a, k]`."""
     n_actions = problem.n_actions
+    spread = np.ceil(2.0 * LIKELY * problem.plane.noise * grid.per_cell) + 2.0  # about
+    most = np.minimum(spread, grid.n_states)
+    _check_size(grid, int(grid.n_states * n_actions * most.prod()))
     x, y = _axis(grid, grid.x, 0), _axis(grid, grid.y, 1)
     width = x.weight.shape[3] * y.weight.shape[3]
-    _check_size(grid, grid.n_states * n_actions * width)
     blocks = -(-problem.n_cells * grid.size * width // AT_ONCE)
     parts = [
         [_block(grid, x, y, cells, a) for a in range(n_actions)]
@@ -208,8 +211,8 @@ def _check_size(grid: FineGrid, entries: int) -> None:
     if entries > MOST:
         raise ParameterError(
             f"a grid of {grid.per_cell[0]} x {grid.per_cell[1]} parts to a cell has "
-            f"{grid.n_states} points here, and {entries} numbers to keep, at most; allowed: {MOST}"
-            ". Take fewer parts, or less noise"
+            f"{grid.n_states} points here, and needs about {entries} numbers; allowed: {MOST}. "
+            "Take fewer parts, or less noise"
         )
 
 
@@ -293,10 +296,18 @@ def _bend(weight: FloatArray, bend: FloatArray, skew: FloatArray) -> None:
     if bend.shape[-1] > 1:
         gain[..., 1] += bend[..., 0] / 2.0
         gain[..., -2] += bend[..., -1] / 2.0
-    e = np.minimum(gain[..., 1:-1], 0.5 * np.minimum(weight[..., :-2], weight[..., 2:]))
-    weight[..., 1:-1] += 2.0 * e
-    weight[..., :-2] -= e
-    weight[..., 2:] -= e
+    asked = _beside(gain)
+    share = np.minimum(1.0, weight / np.maximum(asked, np.finfo(float).tiny))
+    gain[..., 1:-1] *= np.minimum(share[..., :-2], share[..., 2:])
+    weight += 2.0 * gain - _beside(gain)
+
+
+def _beside(gain: FloatArray) -> FloatArray:
+    """What both neighbours of each point gain."""
+    total = np.zeros_like(gain)
+    total[..., :-1] += gain[..., 1:]
+    total[..., 1:] += gain[..., :-1]
+    return total
 
 
 def _stopped(free: FloatArray, far: int, back: int, forth: int) -> FloatArray:

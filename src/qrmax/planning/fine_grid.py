@@ -29,7 +29,7 @@ MOST_PARTS = 16  # along a side of a cell, where nothing is said
 class GridError(NamedTuple):
     """By how much a solution differs from that on a grid with half as many points to a side."""
 
-    value: float  # in the start value, relative to it
+    value: float  # in the start value
     success: float  # in the probability of success
 
 
@@ -38,8 +38,7 @@ class FineSolution:
     """The optimum of a continuous problem, as far as a grid shows it.
 
     >>> import qrmax
-    >>> from qrmax.planning.fine_grid import solve_continuous
-    >>> solution = solve_continuous(qrmax.make("continuous/line/ab"), gamma=0.95)
+    >>> solution = qrmax.solve_continuous(qrmax.make("continuous/line/ab"), gamma=0.95)
     >>> round(solution.start_value, 3), round(solution.success, 6), solution.error.value < 0.001
     (0.349, 1.0, True)
     >>> right, left = 0, 1
@@ -88,14 +87,13 @@ def solve_continuous(
     del coarse  # before the other one needs the memory
     fine, judged = _solve(problem, gamma, parts)
     value = fine.start_value
-    off = abs(value - rough[0])
     return FineSolution(
         problem=problem,
         gamma=gamma,
         start_value=value,
         success=judged.success,
         mean_length=judged.mean_length,
-        error=GridError(off / abs(value) if off else 0.0, abs(judged.success - rough[1])),
+        error=GridError(abs(value - rough[0]), abs(judged.success - rough[1])),
         grid=fine.problem.world,  # type: ignore[arg-type]  # discretise put it there
         q=fine.q,
     )

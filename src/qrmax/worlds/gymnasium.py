@@ -39,7 +39,6 @@ from qrmax.automata.guards import Label, as_label
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, check_flag, shown
 from qrmax.model.continuous import ContinuousProblem, PlaneSimulator, check_continuous
-from qrmax.model.plane import cell_of
 from qrmax.model.problem import Problem, check_problem
 from qrmax.model.simulator import Simulator
 from qrmax.worlds.catalog import make, problem_names
@@ -117,16 +116,12 @@ class _WorldEnv(gymnasium.Env[Observation, np.int64]):
                 f"action is {action!r}; allowed: 0 to {self.problem.n_actions - 1}"
             )
         self._last = int(action)
-        if self._simulator.world.done[self._place(), self._simulator.q]:
+        if self._simulator.world.done[self._simulator.place, self._simulator.q]:
             return self._observation(), 0.0, True, False, self._info(0.0, 0.0)
         step = self._simulator.step(self._last)
         truncated = step.truncated and self.spec is None
         info = self._info(step.r_env, step.r_task)
         return self._observation(), step.r_env + step.r_task, step.terminated, truncated, info
-
-    def _place(self) -> int:
-        """The number of the state or the cell: labels and ends belong to it."""
-        raise NotImplementedError
 
     def _state(self) -> Any:
         """The state of the world, as it is observed."""
@@ -136,7 +131,7 @@ class _WorldEnv(gymnasium.Env[Observation, np.int64]):
         return {"state": self._state(), "task": np.int64(self._simulator.q)}
 
     def _info(self, r_env: float, r_task: float) -> Info:
-        place = self._place()
+        place = self._simulator.place
         return {
             "r_env": r_env,
             "r_task": r_task,
@@ -191,9 +186,6 @@ class ProblemEnv(_WorldEnv):
     @task.setter
     def task(self, number: int) -> None:
         self._simulator.q = number
-
-    def _place(self) -> int:
-        return self.state
 
     def _state(self) -> np.int64:
         return np.int64(self.state)
@@ -284,9 +276,6 @@ class ContinuousEnv(_WorldEnv):
         ]
         where = ", ".join(f"{part:.3f}" for part in self._state())
         return self._shown(self.grid, self.position, names, f"position: {where}\n")
-
-    def _place(self) -> int:
-        return cell_of(self.problem.plane, *self.position)
 
     def _state(self) -> NDArray[np.float64]:
         return self._simulator.observation()
