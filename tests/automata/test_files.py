@@ -69,7 +69,16 @@ def machines(draw: st.DrawFn) -> RewardMachine:
 
 
 def test_the_built_in_tasks_are_those_of_the_paper() -> None:
-    assert task_names() == sorted(SPECIFICATION)
+    assert task_names() == sorted([*SPECIFICATION, "continuous/ab", "continuous/abc"])
+
+
+def test_the_tasks_of_the_other_worlds_visit_in_order() -> None:
+    for word in ("ab", "abc"):
+        task = load_task(f"continuous/{word}")
+        run = task.run([{letter} for letter in word.upper()])
+        assert run.success
+        assert run.rewards == (*[0.0] * (len(word) - 1), 1.0)
+        assert not task.run([{letter} for letter in reversed(word.upper())]).success
 
 
 @pytest.mark.parametrize("name", SPECIFICATION)

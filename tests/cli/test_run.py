@@ -24,6 +24,7 @@ KEYS = {
     "start_value",
     "gap",
     "success",
+    "episodes",
     "mean_length",
     "nominal_length",
     "seconds",
@@ -223,3 +224,56 @@ def test_list_agents_tells_what_they_assume_and_can_be_told() -> None:
         assert re.search(rf"^{name} ", shown, re.MULTILINE)
     assert "does not know the machine" in shown
     assert "t_env=39" in shown
+
+
+# --- real positions
+
+LINE = ["continuous/line/ab", "--agent", "bucket-qrmax", "--gamma", "0.95", "--set", "grid=20"]
+
+
+def test_a_world_with_real_positions_is_learned_and_judged_by_success() -> None:
+    found = figures(*LINE, "--set", "t_env=3")
+    problem = qrmax.make("continuous/line/ab")
+    same = qrmax.train("bucket-qrmax", problem, gamma=0.95, grid=20, t_env=3)
+    assert (found["steps"], found["episodes"]) == (same.steps, same.episodes)
+    assert (found["reason"], found["success"]) == ("success", 1.0)
+    assert found["nominal_length"] is None
+
+
+def test_a_saved_run_in_buckets_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
+    file = str(tmp_path / "line.run")
+    short = figures(*LINE, "--max-episodes", "3", "--stop", "budget", "--save", file)
+    assert 3 <= short["episodes"] <= 40
+    longer = figures("--resume", file, "--max-steps", "5000")
+    assert longer["trained"] >= short["trained"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["continuous/line/ab"], "for real observations there are: bucket-qrmax"),
+        (["office/map1/exp1", "--agent", "bucket-qrmax"], "for numbered states there are"),
+        ([*LINE, "--slip", "0.1"], "--slip is for office worlds"),
+        (["office/map1/exp1", "--noise", "0.1"], "--noise is for worlds with real positions"),
+        ([*LINE, "--noise", "-1"], "noise is -1"),
+        ([*LINE, "--stop", "exact"], "nothing is exact"),
+        ([*LINE, "--max-episodes", "0"], "max_episodes is 0"),
+        (["continuous/lin/ab"], "did you mean 'continuous/line/ab'?"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_does_not_fit_real_positions_is_told(arguments: list[str], message: str) -> None:
+    done = run("run", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_the_optimum_of_a_plane_is_solved_for() -> None:
+    best = qrmax.solve_continuous(qrmax.make("continuous/line/ab"), 0.95)
+    found = json.loads(run("solve", "continuous/line/ab", "--gamma", "0.95", "--json").stdout)
+    assert found["start_value"] == best.start_value
+    assert found["success_error"] == best.error.success
+    text = run("solve", "continuous/line/ab", "--gamma", "0.95").stdout
+    assert re.search(
+        r"^start value +0\.349\d*  \(gamma 0.95; .* half as fine\)$", text, re.MULTILINE
+    )

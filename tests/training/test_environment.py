@@ -439,5 +439,5 @@ def test_agents_with_tables_say_who_takes_a_box() -> None:
 
 
 def test_agents_that_take_a_box_say_who_takes_numbers() -> None:
-    with pytest.raises(ParameterError, match="needs a Box of numbers.*such as 'qrmax'"):
+    with pytest.raises(ParameterError, match=r"needs a Box of numbers.*such as 'qrmax'"):
         qrmax.train("bucket-qrmax", lake(), max_steps=10)
