@@ -41,6 +41,7 @@ class Observations:
     """
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
+        self.shape = np.shape(low)
         self.low = np.asarray(low, dtype=np.float64).reshape(-1)
         self.high = np.asarray(high, dtype=np.float64).reshape(-1)
         if self.low.shape != self.high.shape or not self.low.size:
@@ -67,7 +68,21 @@ class Observations:
 
     def normalise(self, observation: Any) -> NDArray[np.float64]:
         """An observation as numbers from -1 to 1."""
-        x = self.check(observation)
+        return self._scaled(self.check(observation))
+
+    def normalise_all(self, observations: ArrayLike) -> NDArray[np.float64]:
+        """Many observations, `[n, d]`, at once.
+
+        >>> Observations(low=[0.0], high=[10.0]).normalise_all([[2.5], [10.0]]).tolist()
+        [[-0.5], [1.0]]
+        """
+        x = np.asarray(observations, dtype=np.float64)
+        if x.shape[1:] != self.low.shape or not np.isfinite(x).all():
+            x = np.stack([self.check(row) for row in x])  # which says what is wrong
+        return self._scaled(x)
+
+    def _scaled(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The formula of `Scaling`, for one vector or for rows of them."""
         low, high, squashed = self.scaling
         scaled = 2.0 * (np.minimum(np.maximum(x, low), high) - low) / (high - low) - 1.0
         return np.where(squashed, x / (1.0 + np.abs(x)), scaled)
@@ -75,15 +90,21 @@ class Observations:
     def check(self, observation: Any) -> NDArray[np.float64]:
         """An observation as a vector; an error where it is none."""
         try:
-            x = np.asarray(observation, dtype=np.float64).reshape(-1)
+            given = np.asarray(observation, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ObservationError(
                 f"the observation {shown(observation)} is no vector of {self.dimension} numbers"
             ) from error
+        x = given.reshape(-1)
         if len(x) != self.dimension:
             raise ObservationError(
                 f"the observation {shown(observation)} has {len(x)} numbers; "
                 f"needed: {self.dimension}"
+            )
+        if given.ndim > 1 and given.shape != self.shape:  # a transposed picture, say
+            raise ObservationError(
+                f"the observation {shown(observation)} has the shape {given.shape}; "
+                f"needed: {self.shape}"
             )
         if not np.isfinite(x).all():
             i = int((~np.isfinite(x)).argmax())
