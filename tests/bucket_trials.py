@@ -7,11 +7,13 @@ from itertools import cycle
 from typing import Any
 
 from learners import Trial
-from qrmax import Edge, RewardMachine
+from qrmax import Edge, RewardMachine, make
 from qrmax.agents.base import Sizes
 from qrmax.agents.registry import make_agent, make_config
 from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
 from qrmax.seeding import stream
+from qrmax.source import Source
+from qrmax.worlds.grid import parse_map
 
 BUCKET_AGENTS = ["bucket-qrmax", "bucket-qrmax-rm", "bucket-rmax"]
 
@@ -62,3 +64,10 @@ def chancy(*names: str, chance: float = 0.5) -> RewardMachine:
         for i, name in enumerate(names)
     ]
     return RewardMachine(edges, initial="0", success=[f"{len(names)}"], name="chancy")
+
+
+def side_trip() -> ContinuousProblem:
+    """A line with the start between B and A, which is to be visited first."""
+    text = "start: 9,0\n\n. . B . . . . . . . . . . . . . A . . .\n"
+    rules = {"step": 0.08, "noise": 0.03, "max_episode_steps": 60}
+    return make("continuous/line/ab", map=parse_map(Source("side trip", text)), **rules)
