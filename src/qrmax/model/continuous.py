@@ -19,7 +19,7 @@ from qrmax.automata.reward_machine import RewardMachine
 from qrmax.draw import draw
 from qrmax.errors import ModelError, check_count
 from qrmax.model.observations import Observations
-from qrmax.model.plane import FloatArray, Plane, cell_of, gaussian, move
+from qrmax.model.plane import NEAR, FloatArray, Plane, cell_of, gaussian, move
 from qrmax.model.problem import warn_of_what_can_never_be
 from qrmax.model.simulator import AGE, EPISODES, OVER, Q, S, Step, World, starts
 from qrmax.seeding import Chance
@@ -89,8 +89,10 @@ class ContinuousProblem:
         return Observations(np.zeros(len(scale)), size[: len(scale)] * scale)
 
     def label_of(self, observation: Any, info: Any = None) -> int:  # noqa: ARG002
-        """The number of the label of a position."""
+        """The number of the label of a position; one outside is brought to the border."""
         x, y = (*self.observations.check(observation) / self.plane.scale, 0.5)[:2]
+        columns, rows = self.plane.columns, self.n_cells // self.plane.columns
+        x, y = min(max(x, 0.0), columns - NEAR), min(max(y, 0.0), rows - NEAR)  # or of another row
         return int(self.label[cell_of(self.plane, float(x), float(y))])
 
     def done(self) -> NDArray[np.bool_]:

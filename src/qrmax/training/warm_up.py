@@ -16,6 +16,7 @@ from qrmax.planning.finite_horizon import backward_induction
 from qrmax.planning.kernels import settle, solve_layer
 from qrmax.training.run import train
 from qrmax.training.stopping import Exact
+from qrmax.worlds.catalog import make
 
 
 def needs_compiling(agent: str) -> bool:
@@ -31,12 +32,17 @@ def needs_compiling(agent: str) -> bool:
 
 def warm_up(agent: str, *, published: bool = False) -> None:
     """Compile what a run of this agent needs, or load it from the disk cache."""
+    settings: dict[str, Any] = {"t_env": 2, "published": published} if _plans(agent) else {}
+    if agent_class(agent).perceives:
+        line = make("continuous/line/ab", max_episode_steps=3)
+        run = train(agent, line, max_steps=30, evaluate_every=100, stop="budget", **settings)
+        assert run.evaluation is not None  # which compiles what samples a policy
+        return
     policy_evaluation.warm_up()
     # two outcomes and two machine states, so that nothing is special about the arrays' shapes
     mdp = TabularMDP([[[1, 0]], [[1, 0]]], [[[0.5, 0.5]], [[0.5, 0.5]]])
     task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
     problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=3)
-    settings: dict[str, Any] = {"t_env": 2, "published": published} if _plans(agent) else {}
     if _has_horizon(agent):
         settings = {"horizon": 3}
     train(agent, problem, max_steps=30, evaluate_every=10, stop=Exact(in_a_row=9), **settings)
