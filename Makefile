@@ -35,6 +35,7 @@ bench: $(BENCH_INSTALLED)  ## planning beside its peers; learners beside plain P
 	$(BIN)/python bench/planning.py
 	$(BIN)/python bench/learning.py
 	$(BIN)/python bench/episodes.py
+	$(BIN)/python bench/buckets.py
 	$(BIN)/python bench/sweeping.py
 
 PUBLISHED := --protocol as-published

@@ -247,6 +247,7 @@ def _paying(pay: float) -> RewardMachine:
 # --- what it refuses
 
 NO_COUNT = [0, -1, 1.5, True, "3", 10**10, None]
+NO_COUNT_EITHER = NO_COUNT[:-1]  # where None means something
 REFUSED: dict[str, list[Any]] = {
     "gamma": [0.0, 1.0, -0.5, float("nan"), "0.9", True, None],
     "alpha": [0.0, 1.5, float("nan"), "0.1", None],
@@ -254,6 +255,13 @@ REFUSED: dict[str, list[Any]] = {
     "q0": [float("inf"), float("-inf"), float("nan"), "2", None],
     "t_env": NO_COUNT,
     "t_task": NO_COUNT,
+    "t_env_reward": NO_COUNT_EITHER,
+    "t_task_reward": NO_COUNT_EITHER,
+    "functions": NO_COUNT,
+    "bits": NO_COUNT,
+    "offset": [-0.1, 1e7, float("inf"), float("nan"), "1", None],
+    "grid": [*NO_COUNT_EITHER, 2**20 + 1],
+    "event_aware": [1, "yes", None],
     "r_max": [-1.0, float("inf"), float("nan"), None],
     "v_max": [-1.0, float("inf"), float("nan"), "big"],
     "tolerance": [0.0, -1e-5, 1.0, float("nan"), None],
@@ -282,6 +290,13 @@ ALLOWED: dict[str, list[Any]] = {
     "q0": [0.0, -100.0, 7],
     "t_env": [1, 10**9, np.int64(5)],
     "t_task": [1, 10**9],
+    "t_env_reward": [None, 1, 10**9],
+    "t_task_reward": [None, 1, np.int64(5)],
+    "functions": [1, 512],
+    "bits": [1, 1024],
+    "offset": [0.0, 0, 0.5, 1e6],
+    "grid": [None, 1, 2**20],
+    "event_aware": [True, False],
     "r_max": [0.0, 1000],
     "v_max": [None, 0.0, 5],
     "tolerance": [1e-15, 0.5],
@@ -311,6 +326,8 @@ def test_each_setting_out_of_range_is_refused_by_its_name(name: str) -> None:
         refused, allowed = REFUSED[setting], ALLOWED[setting]
         if setting == "gamma" and "horizon" in default_settings(name):  # episodes end anyway
             refused, allowed = [*(x for x in refused if x != 1.0 or x is True), 1.1], [*allowed, 1]
+        if setting == "published" and agent_class(name).perceives:  # that code has no buckets
+            refused, allowed = [*refused, True], [False]
         for value in refused:
             with pytest.raises(ParameterError, match=f"^{setting} is .*; allowed: "):
                 make_config(name, {setting: value})

@@ -10,11 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import qrmax
+from learned_models import check_plan
 from learners import PLANNING, Trial, Variant, live_task_states, trial
 from qrmax import Edge, Problem, RewardMachine, TabularMDP
 from qrmax.model.counts import Counter
 from qrmax.model.simulator import Step
-from qrmax.planning import reference
 from random_problems import NON_NEGATIVE, problems
 from small_problems import LEFT, RIGHT, errand
 
@@ -116,58 +116,6 @@ def test_what_the_world_does_is_learned_once_for_all_machine_states() -> None:
 
 
 # --- planning
-
-
-class Estimated:
-    """The model that an agent has learned, in the form that the reference solver takes."""
-
-    def __init__(self, env: Counter, task: Counter, done: np.ndarray) -> None:
-        self.n_states, self.n_task_states = done.shape
-        self.mdp = TabularMDP(*estimates(env))
-        next_state, prob, reward = estimates(task)
-        self.table = (next_state, prob, reward)
-        self.label = np.arange(self.n_states)
-        self._done = done
-
-    def done(self) -> np.ndarray:
-        return self._done
-
-
-def estimates(counter: Counter) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The outcomes of each pair, their probabilities and the mean reward; anything if unknown."""
-    n, outcome, tau, rho = counter.counts
-    nothing = (n == 0)[:, :, None] & (np.arange(outcome.shape[2]) == 0)
-    prob = (tau + nothing) / np.maximum(n, 1)[:, :, None]
-    paid = rho / np.maximum(n, 1)
-    return np.maximum(outcome, 0), prob, np.broadcast_to(paid[:, :, None], prob.shape)
-
-
-def no_machine(n_pairs: int) -> Counter:
-    """A machine of one state, which does nothing: pairs are all there is."""
-    counter = Counter(1, n_pairs, threshold=1, outcomes=1)
-    for pair in range(n_pairs):
-        counter.record(0, pair, 0, 0.0)
-    return counter
-
-
-def known(counter: Counter) -> np.ndarray:
-    return counter.counts.n >= counter.threshold
-
-
-def check_plan(tried: Trial, done: np.ndarray, tolerance: float) -> None:
-    """The agent's values are those of its counts, solved by the reference."""
-    agent = tried.agent
-    config = agent.config
-    if "pair" in agent.counters:
-        env, task = agent.counters["pair"], no_machine(done.size)
-        done = done.reshape(-1, 1)
-    else:
-        env, task = agent.counters["env"], agent.counters["task"]
-    expected = reference.solve_optimistic(
-        Estimated(env, task, done), config.gamma, known(env), known(task), config.optimistic
-    )
-    size = max(config.optimistic, np.abs(expected).max(), 200.0)
-    np.testing.assert_allclose(agent.planner.value, expected, rtol=0.0, atol=tolerance * size)
 
 
 @pytest.mark.parametrize("name", ["qrmax", "qrmax-rm", "rmax", "rmax-rm"])

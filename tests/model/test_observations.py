@@ -36,6 +36,7 @@ def test_bounds_beyond_reason_are_none() -> None:
         ("left", "no vector of 2 numbers"),
         (None, "has nan in dimension 0|has 1 numbers"),
         ([1.0, "x"], "no vector"),
+        ([[0.5, 1.0]], r"has the shape \(1, 2\); needed: \(2,\)"),
     ],
 )
 def test_what_is_no_observation_is_an_error(observation: object, message: str) -> None:

@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qrmax.agents.simhash import Projection, words_of
-from qrmax.errors import ModelError
+from qrmax.agents.simhash import Projection, words_of, words_of_all
+from qrmax.errors import ModelError, ParameterError
 from qrmax.model.growth import padded
 from qrmax.model.observations import Observations, Scaling
 
 NOTHING = -1
+MIXER = 0x45D9F3B  # odd, of 27 bits
+FAR = 1e9  # what no number of a hyperplane comes near; compiled code rounds to whole numbers
+AT_ONCE = 2**20  # how many numbers to encode together
 FIRST = 64
 """How many buckets there is room for at first; it doubles where that is not enough."""
 
@@ -33,6 +36,8 @@ class Lookup(NamedTuple):
     event_aware: bool
     keys: NDArray[np.int64]  # [bucket, word]
     slots: NDArray[np.int32]  # a bucket or NOTHING, by the hash of its key
+    seen: NDArray[np.float64]  # [d]: room for an observation, normalised
+    key: NDArray[np.int64]  # [word]: and for its key
 
 
 class Buckets:
@@ -51,7 +56,7 @@ class Buckets:
         self.projection = projection
         self.event_aware = event_aware
         self._index: dict[tuple[int, ...], int] = {}
-        self._keys = np.zeros((FIRST, int(projection.word.max()) + 1), dtype=np.int64)
+        self._keys = np.zeros((FIRST, projection.words), dtype=np.int64)
         self._slots = np.full(4 * FIRST, NOTHING, dtype=np.int32)
 
     def __len__(self) -> int:
@@ -67,10 +72,40 @@ class Buckets:
         """The bucket of an observation; None where it has not turned up."""
         return self._index.get(self._key(observation, label))
 
+    def find_all(self, observations: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
+        """The buckets of many observations `[n, d]` with labels `[n]`; NOTHING where there is none.
+
+        >>> from qrmax.agents.simhash import uniform_grid
+        >>> buckets = Buckets(Observations([0.0], [1.0]), uniform_grid(1, cells=10))
+        >>> buckets.number([0.55], label=0)
+        0
+        >>> buckets.find_all([[0.59], [0.12]], labels=[0, 0]).tolist()
+        [0, -1]
+        """
+        seen = self.observations.normalise_all(observations)
+        read = np.asarray(labels, dtype=np.int64) * self.event_aware
+        if read.shape != (len(seen),):
+            raise ParameterError(
+                f"labels have shape {read.shape}; needed: one for each of {len(seen)} observations"
+            )
+        found = np.empty(len(seen), dtype=np.int64)
+        stretch = max(1, AT_ONCE // len(self.projection.rows))
+        for begin in range(0, len(seen), stretch):
+            part = slice(begin, begin + stretch)
+            keys = words_of_all(self.projection, seen[part], read[part]).tolist()
+            found[part] = [self._index.get(tuple(key), NOTHING) for key in keys]
+        return found
+
     def lookup(self) -> Lookup:
         """The buckets, for compiled code."""
         return Lookup(
-            self.observations.scaling, self.projection, self.event_aware, self._keys, self._slots
+            self.observations.scaling,
+            self.projection,
+            self.event_aware,
+            self._keys,
+            self._slots,
+            seen=np.empty(self.observations.dimension),
+            key=np.empty(self.projection.words, dtype=np.int64),
         )
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
@@ -82,8 +117,10 @@ class Buckets:
         rows, keys = arrays["rows"], arrays["keys"]
         if rows.shape != self.projection.rows.shape or keys.shape[1:] != self._keys.shape[1:]:
             raise ModelError(f"hyperplanes of {rows.shape} and keys of {keys.shape} do not fit")
-        if not np.isfinite(rows).all() or len(np.unique(keys, axis=0)) != len(keys):
-            raise ModelError("a hyperplane is no number, or a bucket has two numbers")
+        if not (np.abs(rows) < FAR).all():
+            raise ModelError("a hyperplane is not made of numbers that one can be made of")
+        if len(np.unique(keys, axis=0)) != len(keys):
+            raise ModelError("a bucket has two numbers")
         self.projection = self.projection._replace(rows=rows.copy())
         self._index = {}
         self._slots = np.full(4 * FIRST, NOTHING, dtype=np.int32)
@@ -114,10 +151,13 @@ class Buckets:
         self._slots[slot] = number
 
 
-def hash_of(words: ArrayLike) -> int:
-    """A number that is another one for most other keys (as in kernels.py)."""
+def hash_of(words: tuple[int, ...]) -> int:
+    """A number of 32 bits, another one for most other keys (as in kernels.py).
+
+    No product has more than 63 bits: compiled code and plain Python compute the same.
+    """
     number = 0
-    for word in np.asarray(words).tolist():
-        number = (number ^ word) * 0x9E3779B97F4A7C15 % 2**64
-        number ^= number >> 29
-    return int(number % 2**31)
+    for word in words:
+        number = (number ^ word) * MIXER
+        number = (number ^ (number >> 31)) & 0xFFFFFFFF
+    return number

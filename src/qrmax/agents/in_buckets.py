@@ -41,8 +41,10 @@ class BucketSettings:
     def check(self) -> None:
         """Raise a `ParameterError` where a setting makes no sense."""
         if getattr(self, "published", False):
-            raise ParameterError("published is True; the published code has no buckets: leave it")
-        self.projection(1, np.random.default_rng(0))
+            raise ParameterError("published is True; allowed: False, as that code has no buckets")
+        simhash(1, self.functions, self.bits, self.offset, np.random.default_rng(0))
+        if self.grid is not None:
+            uniform_grid(1, self.grid)
         check_flag("event_aware", self.event_aware)
         if self.t_env_reward is not None:
             check_count("t_env_reward", self.t_env_reward)
@@ -64,7 +66,8 @@ class BucketPolicy:
     def action(self, observation: Any, label: int, q: int) -> int:
         """What to do."""
         bucket = self.buckets.find(observation, label)
-        return 0 if bucket is None else int(self.table[bucket, q])
+        known = bucket is not None and bucket < len(self.table)  # others have turned up since
+        return int(self.table[bucket, q]) if known else 0
 
 
 class InBuckets(ModelBased):

@@ -32,6 +32,7 @@ _S, _Q, _AGE, _OVER, _EPISODES = range(5)  # as in model/simulator.py
 _NOTHING = -1  # as in model/counts.py
 _PER_STEP = 4  # as in seeding.py
 _NEAR = 1e-9  # as in model/plane.py
+_MIXER = 0x45D9F3B  # as in buckets.py
 
 _long = cast("Callable[[Any], int]", np.int64)  # the one whole number that all returns agree on
 
@@ -92,8 +93,9 @@ class Counting(NamedTuple):
 
     `of_pairs`: it counts pairs ((s, q), a), what really happened so many `times` and, where
     `counterfactual`, what would have happened in the other machine states once. Otherwise it counts
-    (s, a) so many `times`, and has `n_task` for the machine. `untried`, empty where it does not
-    matter, marks what the published code wants tried by itself.
+    (s, a) so many `times`, and has `n_task` for the machine, of whose other states an arrival tells
+    as well where `counterfactual`. `untried`, empty where it does not matter, marks what the
+    published code wants tried by itself.
     """
 
     n: IntArray
@@ -223,30 +225,32 @@ def _walk(ground: Ground, a: int, u: float, v: float) -> int:
 
 
 @_compiled
-def _bucket(ground: Ground, label: int, key: LongArray) -> int:
+def _bucket(ground: Ground, label: int) -> int:
     """The bucket of where one stands, -1 where there is none (as in buckets.py)."""
     low, high, squashed = ground.lookup.scaling
-    rows, top, word, shift = ground.lookup.projection
+    rows, top, word, shift, _ = ground.lookup.projection
     keys, slots = ground.lookup.keys, ground.lookup.slots
+    seen, key = ground.lookup.seen, ground.lookup.key
     position, scale = ground.position, ground.plane.scale
+    for i in range(scale.size):
+        x = position[i] * scale[i]
+        if squashed[i]:
+            seen[i] = x / (1.0 + abs(x))
+        else:
+            seen[i] = 2.0 * (min(max(x, low[i]), high[i]) - low[i]) / (high[i] - low[i]) - 1.0
     key[:] = 0
     key[0] = label if ground.lookup.event_aware else 0
     for row in range(rows.shape[0]):
-        total = rows[row, rows.shape[1] - 1]
-        for i in range(scale.size):
-            x = position[i] * scale[i]
-            if squashed[i]:
-                x = x / (1.0 + abs(x))
-            else:
-                x = 2.0 * (min(max(x, low[i]), high[i]) - low[i]) / (high[i] - low[i]) - 1.0
-            total += rows[row, i] * x
+        total = rows[row, 0]
+        for i in range(seen.size):
+            total += rows[row, 1 + i] * seen[i]
         number = _long(min(max(math.floor(total), 0.0), float(top[row])))
         key[word[row]] |= number << shift[row]
-    mixed = np.uint64(0)
+    mixed = 0
     for i in range(key.size):
-        mixed = (mixed ^ np.uint64(key[i])) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    slot = _long(mixed & np.uint64(0x7FFFFFFF)) & (slots.size - 1)
+        mixed = (mixed ^ key[i]) * _MIXER
+        mixed = (mixed ^ (mixed >> 31)) & 0xFFFFFFFF
+    slot = mixed & (slots.size - 1)
     while slots[slot] != _NOTHING:
         same = True
         for i in range(key.size):
@@ -258,12 +262,12 @@ def _bucket(ground: Ground, label: int, key: LongArray) -> int:
 
 
 @_compiled
-def _enter(ground: Ground, state: LongArray, label_of: IntArray, key: LongArray) -> None:
+def _enter(ground: Ground, state: LongArray, label_of: IntArray) -> None:
     """Begin in the middle of a cell, which `_reset` has drawn; the state becomes its bucket."""
     cell, columns = state[_S], ground.plane.columns
     ground.position[0] = cell % columns + 0.5
     ground.position[1] = cell // columns + 0.5
-    state[_S] = _bucket(ground, label_of[cell], key)
+    state[_S] = _bucket(ground, label_of[cell])
 
 
 @_inlined
@@ -511,14 +515,12 @@ def explore(
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
     values = np.empty(succ.shape[1])
-    if ground is not None:
-        key = np.empty(ground.lookup.keys.shape[1], np.int64)
     taken = 0
     while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
         if state[_OVER]:
             _reset(world, state, world_numbers)
             if ground is not None:
-                _enter(ground, state, label_of, key)
+                _enter(ground, state, label_of)
                 if state[_S] == _NOTHING:
                     break
         taken += 1
@@ -534,7 +536,7 @@ def explore(
         else:
             place = _walk(ground, a, _random(block, at), _random(block, at))
             label, r_env = _long(label_of[place]), ground.plane.reward[place]
-            s_next = _bucket(ground, label, key)
+            s_next = _bucket(ground, label)
             j = _event(task_prob, q, label, block, at)
             q_next = _long(next_state[q, label, j])
         age = state[_AGE] + 1
@@ -558,6 +560,11 @@ def explore(
         else:
             y, x = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
             plain = n_task[q, s_next] >= t_task and (known_done[y, x] or not terminated)
+            if ground is not None and counterfactual:  # a bucket may be entered with other labels
+                for p in range(n_q):
+                    p_next = next_state[p, label, 0]
+                    news = done[place, p_next] and not known_done[p_next, s_next]
+                    plain = plain and (terminal[p] or not news)
             if n[s, a] < t_env:
                 plain = plain and _counts_plainly(n, outcome, t_env, t_moves, times, s, a, s_next)
             elif untried.size > 0:
@@ -726,14 +733,12 @@ def sample_returns(
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
     block, at = numbers
     total, discount = under_way[0], under_way[1]
-    if ground is not None:
-        key = np.empty(ground.lookup.keys.shape[1], np.int64)
     while episode < found.shape[0] and _enough(block, at):
         if state[_OVER]:
             _reset(world, state, numbers)
             total, discount = 0.0, 1.0
             if ground is not None:
-                _enter(ground, state, label_of, key)
+                _enter(ground, state, label_of)
         s, q = state[_S], state[_Q]
         a = policy[min(state[_AGE], policy.shape[0] - 1), s, q] if s != _NOTHING else 0
         if ground is None:
@@ -744,7 +749,7 @@ def sample_returns(
         else:
             place = _walk(ground, a, _random(block, at), _random(block, at))
             label, r_env = _long(label_of[place]), ground.plane.reward[place]
-            s_next = _bucket(ground, label, key)
+            s_next = _bucket(ground, label)
             j = _event(task_prob, q, label, block, at)
             q_next = _long(next_state[q, label, j])
         total += discount * (r_env + task_reward[q, label, j])

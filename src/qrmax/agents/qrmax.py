@@ -101,6 +101,7 @@ class QRMax(ModelBased):
             for_moves=self.env.for_moves,
             for_rewards=self.env.for_rewards,
             of_pairs=False,
+            counterfactual=self.experience.knows_machine,
             n_task=self.task.counts.n,
             t_task=self.task.threshold,
         )

@@ -5,7 +5,8 @@
 
 Hyperplanes through the origin would cut a plane into angular sectors only. So x is normalised to
 [-1, 1]^d first, and every hyperplane w . x + b = 0 has an offset: w is standard normal, b is normal
-with standard deviation `offset`. m = L d_h of them cut a plane into about m^2 / 2 cells.
+with standard deviation `offset`. m = L d_h of them cut a plane into about m^2 / 2 cells, of which
+about a third are within reach where `offset` is 1.
 
 What encodes is a `Projection`: each of its rows gives a whole number from 0 to `top`,
 
@@ -26,16 +27,24 @@ from qrmax.errors import check_count, check_range
 from qrmax.planning.arrays import FloatArray
 
 MOST_ROWS = 4096
+MOST_CELLS = 2**20
 WORD = 32  # bits of a word of a bucket's key
+_ONE = np.ones(1)
 
 
 class Projection(NamedTuple):
     """How a normalised observation becomes the words of a key, for compiled code as well."""
 
-    rows: FloatArray  # [m, d + 1]: w and, last, b
+    rows: FloatArray  # [m, 1 + d]: b and w
     top: NDArray[np.int64]  # [m]
     word: NDArray[np.int64]  # [m]: the word that a row's number goes into
     shift: NDArray[np.int64]  # [m]: and where in it
+    first: NDArray[np.int64]  # [words - 1]: the first row of each word after the label's
+
+    @property
+    def words(self) -> int:
+        """How many words a key has."""
+        return len(self.first) + 1
 
 
 def simhash(
@@ -50,8 +59,8 @@ def simhash(
     check_count("bits", bits)
     check_range("functions times bits", functions * bits, at_most=MOST_ROWS)
     check_range("offset", offset, at_least=0.0, at_most=1e6)
-    rows = rng.standard_normal((functions * bits, dimension + 1))
-    rows[:, -1] = offset * rows[:, -1] + 1.0  # floor(x + 1) is 1 or more where x is on one side
+    rows = rng.standard_normal((functions * bits, 1 + dimension))
+    rows[:, 0] = offset * rows[:, 0] + 1.0  # floor(x + 1) is 1 or more where x is on one side
     return _packed(rows, np.ones(len(rows), dtype=np.int64))
 
 
@@ -59,29 +68,39 @@ def uniform_grid(dimension: int, cells: int) -> Projection:
     """A grid of so many cells along each dimension.
 
     >>> uniform_grid(2, cells=10).rows.tolist()
-    [[5.0, 0.0, 5.0], [0.0, 5.0, 5.0]]
+    [[5.0, 5.0, 0.0], [5.0, 0.0, 5.0]]
     """
-    check_count("cells", cells)
-    check_range("cells", cells, at_most=2**20)
-    rows = np.hstack([np.eye(dimension), np.ones((dimension, 1))]) * (cells / 2.0)
+    check_count("grid", cells)
+    check_range("grid", cells, at_most=MOST_CELLS)
+    check_range("dimensions of a grid", dimension, at_most=MOST_ROWS)
+    rows = np.hstack([np.ones((dimension, 1)), np.eye(dimension)]) * (cells / 2.0)
     return _packed(rows, np.full(dimension, cells - 1, dtype=np.int64))
 
 
 def words_of(projection: Projection, x: FloatArray, label: int) -> list[int]:
     """The words of the key of a normalised observation; the first one is the label."""
-    rows, top, word, shift = projection
-    total = rows[:, -1].copy()
-    for i in range(len(x)):  # in the order of the compiled loop, to the same last bit
-        total += rows[:, i] * x[i]
-    numbers = np.minimum(np.maximum(np.floor(total), 0.0), top).astype(np.int64)
-    words = np.zeros(_n_words(projection), dtype=np.int64)
-    words[0] = label
-    np.bitwise_or.at(words, word, numbers << shift)
-    return words.tolist()
+    terms = projection.rows * np.concatenate([_ONE, x])
+    total = np.add.accumulate(terms, axis=1)[:, -1]  # in the order of the compiled loop: to the bit
+    return [label, *_pack(projection, total).tolist()]
 
 
-def _n_words(projection: Projection) -> int:
-    return int(projection.word.max()) + 1
+def words_of_all(
+    projection: Projection, x: FloatArray, labels: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The words of many normalised observations `[n, d]`: what `words_of` says of each."""
+    rows = projection.rows
+    total = np.tile(rows[:, 0], (len(x), 1))
+    for i in range(x.shape[1]):
+        total += rows[:, 1 + i] * x[:, i, None]
+    return np.column_stack([labels, _pack(projection, total)])
+
+
+def _pack(projection: Projection, total: FloatArray) -> NDArray[np.int64]:
+    """The numbers of the rows, side by side in words; their axis is the last one."""
+    numbers = np.minimum(np.maximum(np.floor(total), 0.0), projection.top).astype(np.int64)
+    numbers <<= projection.shift
+    words: NDArray[np.int64] = np.bitwise_or.reduceat(numbers, projection.first, axis=-1)
+    return words
 
 
 def _packed(rows: FloatArray, top: NDArray[np.int64]) -> Projection:
@@ -94,4 +113,5 @@ def _packed(rows: FloatArray, top: NDArray[np.int64]) -> Projection:
             at, used = at + 1, 0
         word[i], shift[i] = at, used
         used += width
-    return Projection(np.ascontiguousarray(rows), top, word, shift)
+    first = np.searchsorted(word, np.arange(1, at + 1))
+    return Projection(np.ascontiguousarray(rows), top, word, shift, first)

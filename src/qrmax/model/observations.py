@@ -41,6 +41,7 @@ class Observations:
     """
 
     def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
+        self.shape = np.shape(low)
         self.low = np.asarray(low, dtype=np.float64).reshape(-1)
         self.high = np.asarray(high, dtype=np.float64).reshape(-1)
         if self.low.shape != self.high.shape or not self.low.size:
@@ -89,15 +90,21 @@ class Observations:
     def check(self, observation: Any) -> NDArray[np.float64]:
         """An observation as a vector; an error where it is none."""
         try:
-            x = np.asarray(observation, dtype=np.float64).reshape(-1)
+            given = np.asarray(observation, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ObservationError(
                 f"the observation {shown(observation)} is no vector of {self.dimension} numbers"
             ) from error
+        x = given.reshape(-1)
         if len(x) != self.dimension:
             raise ObservationError(
                 f"the observation {shown(observation)} has {len(x)} numbers; "
                 f"needed: {self.dimension}"
+            )
+        if given.ndim > 1 and given.shape != self.shape:  # a transposed picture, say
+            raise ObservationError(
+                f"the observation {shown(observation)} has the shape {given.shape}; "
+                f"needed: {self.shape}"
             )
         if not np.isfinite(x).all():
             i = int((~np.isfinite(x)).argmax())

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax._version import __version__
-from qrmax.agents.base import Play
+from qrmax.agents.base import Agent, Play
+from qrmax.agents.in_buckets import InBuckets
 from qrmax.agents.registry import agent_class, make_config
 from qrmax.automata.files import format_task, parse_task
 from qrmax.errors import (
@@ -155,7 +156,8 @@ def _describe_task(session: Session) -> dict[str, Any]:
         "labels": [sorted(label) for label in task.labels],
     }
     if isinstance(task, EnvPlayer):
-        return {**described, "sizes": task.sizes, "episodes": task.episodes}
+        described |= {"sizes": task.sizes, "observations": _fingerprint(task)}
+        return {**described, "episodes": task.episodes}
     assert isinstance(player, Play)  # it plays a problem
     described |= {"max_episode_steps": task.max_episode_steps, "state": player.state.tolist()}
     if isinstance(player, PlaneSimulator):
@@ -185,23 +187,41 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
         player = EnvPlayer(_needed(env, task), config.gamma, streams["world"], kind)
         player.know_labels([frozenset(label) for label in task["labels"]])
         player.episodes = task["episodes"]
-        same_task = format_task(player.machine) == task["machine"]
-        if not same_task or list(player.sizes) != list(task["sizes"]):
-            raise ParameterError(
-                f"this environment is not the one that was trained on, {task['name']!r}: it has "
-                f"{'other sizes' if same_task else 'another task'}"
-            )
+        _check_environment(player, task)
         session = Session(described["agent"], config, player, training, streams)
     session.agent.make_room_for(_under("agent.", arrays))
     _check_arrays(session.agent.snapshot(), arrays)
     session.agent.restore(_under("agent.", arrays))
     if isinstance(session.player, Play):
-        _restore_player(session.player, task)
+        _restore_player(session.player, task, session.agent)
     if session.agent.over and not session.player.over:
         raise CheckpointError("the episode goes on, and the agent has ended it")
     session.progress = _progress(described["progress"], training.stop.name)
     session.curve = [_point(row) for row in described["curve"]]
     return session
+
+
+def _check_environment(player: EnvPlayer, task: Mapping[str, Any]) -> None:
+    """Refuse an environment that is not the one trained on, as far as that can be seen."""
+    differs = {
+        "another task": format_task(player.machine) != task["machine"],
+        "other sizes": list(player.sizes) != list(task["sizes"]),
+        "other observations": _fingerprint(player) != task["observations"],
+    }
+    for what, does in differs.items():
+        if does:
+            raise ParameterError(
+                f"this environment is not the one that was trained on, {task['name']!r}: it has "
+                f"{what}"
+            )
+
+
+def _fingerprint(player: EnvPlayer) -> str | None:
+    """What tells the bounds of real observations apart; there may be thousands."""
+    box = player.observations
+    if box is None:
+        return None
+    return hashlib.sha256(box.low.tobytes() + box.high.tobytes()).hexdigest()
 
 
 def _progress(data: Mapping[str, Any], rule: str) -> Progress:
@@ -256,7 +276,7 @@ def _continuous_problem(task: Mapping[str, Any], arrays: Arrays) -> ContinuousPr
 PROBLEMS: dict[str, Callable[..., Any]] = {TABULAR: _problem, CONTINUOUS: _continuous_problem}
 
 
-def _restore_player(player: Play, task: Mapping[str, Any]) -> None:
+def _restore_player(player: Play, task: Mapping[str, Any], agent: Agent) -> None:
     state: list[int] = task["state"]
     s, q, age, over, episodes = state
     world = player.world
@@ -274,8 +294,9 @@ def _restore_player(player: Play, task: Mapping[str, Any]) -> None:
         player.state[:] = state
         fits = bool(over) or (age != world.limit and not world.done[player.place, q])
     if fits and not over:
+        known = len(agent.buckets) if isinstance(agent, InBuckets) else MOST
         seen = player.look()
-        fits = not isinstance(seen, int) or seen == s
+        fits = not isinstance(seen, int) or seen == s < known  # where one stands is nothing new
     if not fits:
         raise CheckpointError(f"the episode under way is {state}, which cannot be")
 

@@ -14,6 +14,7 @@ import numpy as np
 from qrmax.agents import kernels
 from qrmax.agents.in_buckets import BucketPolicy
 from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
+from qrmax.model.growth import padded
 from qrmax.model.sampling import sample_episodes
 from qrmax.planning.arrays import FloatArray
 from qrmax.planning.fine_grid import FineSolution, solve_continuous
@@ -90,7 +91,8 @@ class PlaneReferee:
             return np.stack([*played], axis=1).astype(np.float64)  # [episode, 3]
         player = PlaneSimulator(self.problem, chance, policy.buckets.find)
         ground = kernels.Ground(self.problem.plane, player.position, policy.buckets.lookup())
-        actions = np.ascontiguousarray(policy.table[None])
+        room = max(len(policy.table), len(policy.buckets))  # more may have turned up since
+        actions = padded(policy.table, room)[None]
         return sample(player.world, player.state, actions, self.gamma, episodes, chance, ground)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qrmax.agents.base import Agent, Tabular
-from qrmax.agents.in_buckets import BucketPolicy
+from qrmax.agents.in_buckets import BucketPolicy, InBuckets
 from qrmax.agents.registry import agent_class, default_settings, make_config
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, shown, warn
@@ -23,6 +23,9 @@ from qrmax.training.evaluation import Point, Referee, relative_gap
 from qrmax.training.plane_referee import PlaneReferee
 from qrmax.training.stopping import RULES, SAMPLED, AnyReferee, Budget, StoppingRule, as_rule
 from qrmax.training.trainer import Event, Session, TrainingConfig
+
+if TYPE_CHECKING:
+    from qrmax.agents.bucket_diagnosis import Diagnosis
 
 MAX_STEPS = 1_000_000
 MAX_ENV_STEPS = 100_000  # where the loop is not compiled
@@ -284,11 +287,28 @@ class Run:
             return None
         return relative_gap(found.start_value, referee.best)
 
+    def diagnosis(self, samples: int = 100_000) -> Diagnosis:
+        """How large the buckets are, and how many mix labels, on positions all over the plane.
+
+        It is for agents with buckets on problems with real positions. Of an environment, give
+        observations to `qrmax.agents.bucket_diagnosis.diagnose` with `run.agent.buckets`.
+        """
+        from qrmax.agents.bucket_diagnosis import diagnose, scatter
+
+        task = self._session.task
+        if not isinstance(self.agent, InBuckets) or not isinstance(task, ContinuousProblem):
+            raise ParameterError(
+                f"a run of {self.agent.name!r} on {task.name!r} has no buckets of a plane to look "
+                "at; needed: an agent such as 'bucket-qrmax' on a problem with real positions"
+            )
+        chance = stream(self.seed, "diagnosis").apart("positions")
+        return diagnose(self.agent.buckets, *scatter(task, samples, chance))
+
     def act(self, observation: Any, info: Any = None, *, stage: int = 0) -> int:
         """The greedy action for an observation of the environment trained on.
 
-        Where labels belong to whole steps, `info` is needed as well. Where the policy depends on
-        the stage, `stage` says how many steps the episode has had.
+        Where labels belong to whole steps or to buckets, `info` is needed as well. Where the policy
+        depends on the stage, `stage` says how many steps the episode has had.
         """
         task = self._session.task
         if not (isinstance(observation, Mapping) and {"state", "task"} <= observation.keys()):
@@ -300,6 +320,12 @@ class Run:
         if isinstance(task, Problem):
             return int(self._at(stage)[int(observation["state"]), q])
         if self.agent.perceives:
+            aware = getattr(self.agent.config, "event_aware", False)
+            if aware and info is None and isinstance(task, EnvPlayer):
+                raise ParameterError(
+                    "buckets are event_aware, so a state is an observation and the label read: "
+                    "give both, run.act(observation, info)"
+                )
             label = task.label_of(observation["state"], info)
             action = self.recommendation.action(observation["state"], label, q)
         else:
