@@ -32,15 +32,11 @@ def needs_compiling(agent: str) -> bool:
 
 def warm_up(agent: str, *, published: bool = False) -> None:
     """Compile what a run of this agent needs, or load it from the disk cache."""
+    policy_evaluation.warm_up()
     settings: dict[str, Any] = {"t_env": 2, "published": published} if _plans(agent) else {}
     if agent_class(agent).perceives:
         line = make("continuous/line/ab", max_episode_steps=3)
-        run = train(agent, line, max_steps=30, evaluate_every=100, stop="budget", **settings)
-        assert run.evaluation is not None  # which compiles what samples a policy
-        return
-    policy_evaluation.warm_up()
-    if agent_class(agent).perceives:
-        train(agent, make("continuous/line/ab"), max_steps=30, evaluate_every=10, stop="budget")
+        train(agent, line, max_steps=30, evaluate_every=10, stop="budget", **settings)
         return
     # two outcomes and two machine states, so that nothing is special about the arrays' shapes
     mdp = TabularMDP([[[1, 0]], [[1, 0]]], [[[0.5, 0.5]], [[0.5, 0.5]]])
