@@ -22,7 +22,7 @@ from qrmax.cli.plan_study import (
     refuse_options,
     study_options,
 )
-from qrmax.cli.problems import agent_option, make_problem, problem_options
+from qrmax.cli.problems import agent_option, is_continuous, make_problem, problem_options
 from qrmax.errors import QRMaxWarning, warn
 from qrmax.theory import (
     CONCENTRATIONS,
@@ -34,7 +34,6 @@ from qrmax.theory import (
     qrmax_bound,
     rmax_bound,
 )
-from qrmax.worlds.catalog import is_continuous
 
 # The paper has no bounds for the RM variants, but those of the plain ones hold: knowing the machine
 # adds true samples, and counts a real one at most once for each pair.

@@ -138,6 +138,11 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def is_continuous(problem: str | None) -> bool:
+    """Whether the problem of this name has real positions."""
+    return problem is not None and problem.startswith("continuous/")
+
+
 def make_problem(problem: str | None, map_: str | None, task: str | None, **options: Any) -> Any:
     """The problem that these options describe."""
     if problem is None and (map_ is None or task is None):

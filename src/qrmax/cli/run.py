@@ -13,11 +13,9 @@ from click.core import ParameterSource
 from qrmax.agents.registry import check_agent
 from qrmax.cli.moves import show_moves
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
-from qrmax.cli.problems import agent_option, make_problem, problem_options
+from qrmax.cli.problems import agent_option, is_continuous, make_problem, problem_options
 from qrmax.cli.progress import ProgressLine
 from qrmax.errors import ParameterError
-from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.problem import Problem
 from qrmax.studies.interrupt import interruptible
 
 if TYPE_CHECKING:
@@ -151,7 +149,7 @@ def run(
         click.echo(f"interrupted at step {outcome.trained:,}{hint}", err=True)
         sys.exit(INTERRUPTED)
     _print(outcome, session.training.stop.name, as_json, save)
-    if show and not isinstance(outcome.problem, Problem):
+    if show and outcome.agent.perceives:
         click.echo("there are no numbered states to show moves for", err=True)
     elif show:
         if outcome.recommendation.ndim == 3:
@@ -171,6 +169,7 @@ def _new(options: dict[str, Any]) -> Session:
             raise click.UsageError(f"--{name} and --set {name}=... are the same: give one of them.")
         settings |= {} if value is None else {name: value}
     check_agent(agent)
+    continuous = is_continuous(options["problem"])
     problem = make_problem(**options)
 
     from qrmax.training.run import make_session  # all this takes a second to import
@@ -181,7 +180,7 @@ def _new(options: dict[str, Any]) -> Session:
         settings["published"] = True
     given = {key: value for key, value in rule.items() if value is not None}
     if stop is None:
-        stop = "success" if isinstance(problem, ContinuousProblem) else "exact"
+        stop = "success" if continuous else "exact"
     _check_rule(stop, given)
     session = make_session(
         agent,
@@ -270,7 +269,7 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
     if outcome.reason == "budget":
         steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
     nominal, nominal_length = evaluation.nominal_length, {}
-    if isinstance(outcome.problem, Problem):
+    if not outcome.agent.perceives:
         length = "no success" if nominal is None else nominal
         nominal_length["nominal length"] = f"{length}  if nothing slips"
     known = outcome.agent.known()

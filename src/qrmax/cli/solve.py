@@ -9,9 +9,8 @@ import click
 
 from qrmax.cli.moves import show_moves
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
-from qrmax.cli.problems import make_problem, problem_options
+from qrmax.cli.problems import is_continuous, make_problem, problem_options
 from qrmax.errors import check_count, check_range
-from qrmax.worlds.catalog import is_continuous
 
 if TYPE_CHECKING:
     from qrmax.planning.staged_solution import StagedSolution

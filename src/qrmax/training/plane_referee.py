@@ -63,7 +63,7 @@ class PlaneReferee:
         """
         played = np.zeros((0, 3))
         while len(played) < episodes:
-            more = self._sample(policy, min(AT_ONCE, episodes - len(played)), chance)
+            more = self.play(policy, min(AT_ONCE, episodes - len(played)), chance)
             played = np.concatenate([played, more])
             if (played[:, 1] == 0.0).sum() > (1.0 - at_least) * episodes:
                 break
@@ -72,18 +72,19 @@ class PlaneReferee:
 
     def evaluate(self, policy: Any, chance: Stream, episodes: int = EPISODES) -> Evaluation:
         """All that this policy brings, as far as so many episodes show."""
-        return _summary(self._sample(policy, episodes, chance))
+        return _summary(self.play(policy, episodes, chance))
 
     def point(self, step: int, policy: Any, chance: Stream) -> Point:
         """The row of a learning curve at this step; what was played for the rule serves again."""
         played = self._played
         if policy is not self._policy:
-            played = self._sample(policy, EPISODES, chance)
+            played = self.play(policy, EPISODES, chance)
         judged = _summary(played)
         gap = relative_gap(judged.start_value, self.best)
         return Point(step, judged.start_value, gap, judged.success, None)
 
-    def _sample(self, policy: Any, episodes: int, chance: Stream) -> FloatArray:
+    def play(self, policy: Any, episodes: int, chance: Stream) -> FloatArray:
+        """Episodes of a policy: the return of each, whether it succeeded, its length."""
         if not isinstance(policy, BucketPolicy):
             chance.random()  # or the next sample would be the same
             rng = chance.apart("episodes")
