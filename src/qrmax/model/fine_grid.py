@@ -248,7 +248,8 @@ def _without_walls(offsets: FloatArray, ways: FloatArray, noise: float, far: int
     if parts == 0:  # across a line, where nothing moves
         return np.ones((len(ways), 1, 1, 1))
     border = np.arange(-far * parts, (far + 1) * parts + 1) / parts
-    ahead = (offsets + ways[:, None])[..., None] - border  # [way, point, border]
+    start = np.minimum(offsets, 1.0 - NEAR)  # the last point is within its cell, too
+    ahead = (start + ways[:, None])[..., None] - border  # [way, point, border]
     if noise > NEAR:
         beyond = 0.5 * (1.0 + _erf(ahead / (noise * math.sqrt(2.0))))
         density = np.exp(-0.5 * (ahead / noise) ** 2) / math.sqrt(2.0 * math.pi)
