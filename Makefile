@@ -7,13 +7,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 INSTALLED := $(VENV)/.installed
 DEV_INSTALLED := $(VENV)/.dev-installed
+DQN_INSTALLED := $(VENV)/.dqn-installed
 BENCH_INSTALLED := $(VENV)/.bench-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench paper format clean
+.PHONY: help demo test check dqn bench paper table6 format clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED)  ## install, then train four learners on an Office task and compare them
 	@$(BIN)/python examples/demo.py
@@ -27,6 +28,8 @@ check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+dqn: $(DQN_INSTALLED)  ## install PyTorch for the agents dqn and dqn-rm; from then on, make test has their tests, too
 
 bench: $(BENCH_INSTALLED)  ## planning beside its peers; learners beside plain Python; sweeps beside their runs
 	$(BIN)/python bench/planning.py
@@ -43,6 +46,12 @@ paper: $(INSTALLED)  ## the paper's table 4 in both protocols, into docs/results
 	$(BIN)/qrmax table paper/table4-unknown $(PUBLISHED) -o docs/results/table4-unknown-as-published.md
 	$(BIN)/qrmax sweep paper/table4 $(DESCRIBED)
 	$(BIN)/qrmax table paper/table4 $(DESCRIBED) -o docs/results/table4-as-described.md
+
+table6: $(INSTALLED)  ## the paper's table 6 in both protocols, into docs/results (some hours; goes on if broken off)
+	$(BIN)/qrmax sweep paper/table6 $(PUBLISHED)
+	$(BIN)/qrmax table paper/table6 $(PUBLISHED) -o docs/results/table6-as-published.md
+	$(BIN)/qrmax sweep paper/table6 $(DESCRIBED)
+	$(BIN)/qrmax table paper/table6 $(DESCRIBED) -o docs/results/table6-as-described.md
 
 format: $(DEV_INSTALLED)  ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .
@@ -65,6 +74,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(DEV_INSTALLED): $(INSTALLED)
 	@echo "installing what the tests need (once) ..." >&2
 	@$(PIP) --no-build-isolation --editable '.[dev,ray]'
+	@touch $@
+
+$(DQN_INSTALLED): $(DEV_INSTALLED)
+	@echo "installing PyTorch and Stable-Baselines3 (once) ..." >&2
+	@$(PIP) --no-build-isolation --editable '.[dev,ray,dqn]'
 	@touch $@
 
 $(BENCH_INSTALLED): $(DEV_INSTALLED)

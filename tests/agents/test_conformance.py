@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import qrmax
-from learners import VARIANTS, Trial, Variant, trial
+from learners import NUMBERED, VARIANTS, Trial, Variant, trial
 from qrmax import Edge, Problem, RewardMachine
 from qrmax.agents.base import Sizes
 from qrmax.agents.experience import Counterfactual, Observed
@@ -190,7 +190,7 @@ def test_what_is_known_grows_and_has_a_bound(variant: Variant) -> None:
 # --- what it is not told
 
 
-@every_name
+@pytest.mark.parametrize("name", NUMBERED)
 def test_only_agents_that_know_the_machine_are_given_it(name: str) -> None:
     kind = Counterfactual if agent_class(name).knows_machine else Observed
     assert name.endswith("-rm") or name == "qrm" or kind is Observed
@@ -263,6 +263,17 @@ REFUSED: dict[str, list[Any]] = {
     "bonus_scale": [-0.1, float("inf"), float("nan"), "1", None],
     "prior": [0.0, -1.0, float("inf"), float("nan"), None],
     "samples": NO_COUNT,
+    "hidden": NO_COUNT,
+    "learning_rate": [0.0, 1.1, float("nan"), "0.1", None],
+    "batch_size": NO_COUNT,
+    "buffer_size": NO_COUNT,
+    "learning_starts": NO_COUNT,
+    "train_every": NO_COUNT,
+    "gradient_steps": NO_COUNT,
+    "target_update_interval": NO_COUNT,
+    "epsilon_start": [-0.1, 1.1, float("nan"), None],
+    "epsilon_end": [-0.1, 1.1, float("nan"), None],
+    "exploration_steps": NO_COUNT,
 }
 ALLOWED: dict[str, list[Any]] = {
     "gamma": [0.001, 0.999, np.float64(0.5)],
@@ -280,6 +291,17 @@ ALLOWED: dict[str, list[Any]] = {
     "bonus_scale": [0.0, 0.1, 7],
     "prior": [1e-6, 1, 1000.0],
     "samples": [1, 1000],
+    "hidden": [1, 512],
+    "learning_rate": [1e-9, 1],
+    "batch_size": [1, 1000],
+    "buffer_size": [1, 10**6],
+    "learning_starts": [1, 10**9],
+    "train_every": [1, 1000],
+    "gradient_steps": [1, np.int64(5)],
+    "target_update_interval": [1, 10**6],
+    "epsilon_start": [0, 0.5, 1.0],
+    "epsilon_end": [0, 0.5, 1.0],
+    "exploration_steps": [1, 10**9],
 }
 
 

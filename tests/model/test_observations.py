@@ -43,6 +43,26 @@ def test_what_is_no_observation_is_an_error(observation: object, message: str) -
         Observations([0.0, 0.0], [1.0, 1.0]).normalise(observation)
 
 
+def test_many_observations_are_normalised_as_each_of_them() -> None:
+    box = Observations([0.0, -np.inf], [10.0, np.inf])
+    many = np.random.default_rng(7).normal(5.0, 10.0, size=(50, 2)).astype(np.float32)
+    assert box.normalise_all(many).tolist() == [box.normalise(one).tolist() for one in many]
+    assert box.normalise_all(np.empty((0, 2))).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("observations", "message"),
+    [
+        ([[0.0, 0.0], [0.0, np.nan]], r"\[0.0, nan\] has nan in dimension 1"),
+        ([[0.0, 0.0, 0.0]], "has 3 numbers; needed: 2"),
+        ([0.0, 0.0], "has 1 numbers; needed: 2"),
+    ],
+)
+def test_one_that_is_none_among_many_is_an_error(observations: object, message: str) -> None:
+    with pytest.raises(ObservationError, match=message):
+        Observations([0.0, 0.0], [1.0, 1.0]).normalise_all(observations)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "message"),
     [

@@ -418,3 +418,26 @@ def test_another_environment_is_refused(other: Any, words: str, tmp_path: Path) 
     qrmax.train("qrmax", lake(), max_steps=50).save(path)
     with pytest.raises(ParameterError, match=words):
         qrmax.load(path, env=other())
+
+
+# --- real observations
+
+
+@pytest.mark.parametrize("agent", ["bucket-qrmax", "bucket-qrmax-rm", "bucket-rmax"])
+def test_our_worlds_with_real_positions_are_played_as_environments(agent: str) -> None:
+    env = gymnasium.make("qrmax/ContinuousLine-ab-v0")
+    run = qrmax.train(agent, env, seed=1, grid=20, t_env=3, max_steps=4000)
+    assert run.curve[-1].success == 1.0
+    assert run.episodes == run.curve[-1].episodes > 20
+    observation, info = env.reset(seed=3)
+    assert run.act(observation, info) == 0  # right
+
+
+def test_agents_with_tables_say_who_takes_a_box() -> None:
+    with pytest.raises(ParameterError, match="such as 'bucket-qrmax'"):
+        qrmax.train("qrmax", gymnasium.make("qrmax/ContinuousLine-ab-v0"), max_steps=10)
+
+
+def test_agents_that_take_a_box_say_who_takes_numbers() -> None:
+    with pytest.raises(ParameterError, match="needs a Box of numbers.*such as 'qrmax'"):
+        qrmax.train("bucket-qrmax", lake(), max_steps=10)

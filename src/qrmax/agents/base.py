@@ -106,6 +106,10 @@ class Agent(ABC):
     def __repr__(self) -> str:
         return f"{self.name}({self.config})"
 
+    @classmethod  # noqa: B027 (most need nothing)
+    def check_installed(cls) -> None:
+        """Raise a `MissingExtraError` where something that it needs is not installed."""
+
     def perceive(self, observation: Any, label: int) -> State:
         """What the agent makes of an observation, and of the number of its label."""
         raise NotImplementedError  # the trainer asks those that `perceives` only

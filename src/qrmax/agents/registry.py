@@ -31,6 +31,8 @@ _HOME = {  # in the paper's order
     "bucket-qrmax": "bucket_qrmax.BucketQRMax",
     "bucket-qrmax-rm": "bucket_qrmax.BucketQRMaxRM",
     "bucket-rmax": "bucket_rmax.BucketRMax",
+    "dqn": "dqn.DQN",
+    "dqn-rm": "dqn.DQNRM",
 }
 _PUBLISHED = {
     "rmax": "published.PublishedRMax",

@@ -67,7 +67,21 @@ class Observations:
 
     def normalise(self, observation: Any) -> NDArray[np.float64]:
         """An observation as numbers from -1 to 1."""
-        x = self.check(observation)
+        return self._scaled(self.check(observation))
+
+    def normalise_all(self, observations: ArrayLike) -> NDArray[np.float64]:
+        """Many observations, `[n, d]`, at once.
+
+        >>> Observations(low=[0.0], high=[10.0]).normalise_all([[2.5], [10.0]]).tolist()
+        [[-0.5], [1.0]]
+        """
+        x = np.asarray(observations, dtype=np.float64)
+        if x.shape[1:] != self.low.shape or not np.isfinite(x).all():
+            x = np.stack([self.check(row) for row in x])  # which says what is wrong
+        return self._scaled(x)
+
+    def _scaled(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The formula of `Scaling`, for one vector or for rows of them."""
         low, high, squashed = self.scaling
         scaled = 2.0 * (np.minimum(np.maximum(x, low), high) - low) / (high - low) - 1.0
         return np.where(squashed, x / (1.0 + np.abs(x)), scaled)

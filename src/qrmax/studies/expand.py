@@ -42,8 +42,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from qrmax.agents.registry import make_config
 from qrmax.automata import files as tasks
 from qrmax.errors import (
+    MissingExtraError,
     ParameterError,
     QRMaxError,
     QRMaxWarning,
@@ -211,12 +213,17 @@ class _Expansion:
                 if fnmatchcase(made.spec.label, pattern):
                     settings |= by_agent.get(entry.agent, {})
         settings |= entry.model_extra or {}
-        session = make_session(entry.agent, made.problem, stop=self.stop, **settings)
+        try:
+            config = make_session(
+                entry.agent, made.problem, stop=self.stop, **settings
+            ).agent.config
+        except MissingExtraError:  # it can still be looked at, and swept without this agent
+            config = make_config(entry.agent, settings)
         return Cell(
             problem=made.spec,
             label=entry.label or entry.agent,
             agent=entry.agent,
-            settings=_as_data(session.agent.config),
+            settings=_as_data(config),
         )
 
 

@@ -182,11 +182,18 @@ def _rule_mistakes(entry: dict[str, Any], path: str) -> Iterator[Mistake]:
 
 
 def _option_mistakes(options: dict[str, Any], path: str) -> Iterator[Mistake]:
-    """Options that neither kind of world has, or not with this value."""
-    only = {*ContinuousOptions.__slots__} - {*OfficeOptions.__slots__}
-    theirs = {key: options[key] for key in options if key in only}
-    yield from _each(theirs, path, ContinuousOptions.of)
-    yield from _each(_without(options, *theirs), path, OfficeOptions.of)
+    """Options that no kind of world has, or not with this value."""
+    return _each(options, path, _check_option)
+
+
+def _check_option(option: dict[str, Any]) -> None:
+    [name] = option
+    kinds = [kind for kind in (OfficeOptions, ContinuousOptions) if name in kind.__slots__]
+    if not kinds:
+        known = {*OfficeOptions.__slots__, *ContinuousOptions.__slots__}
+        raise UnknownNameError("option", name, known)
+    for kind in kinds:
+        kind.of(option)
 
 
 def _each(

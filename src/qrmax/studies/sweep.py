@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from qrmax.agents.registry import agent_class
 from qrmax.errors import ParameterError, StoreError, UnknownNameError, check_range, shown
 from qrmax.studies.backends import Backend, make_backend
 from qrmax.studies.estimate import Pace, kind_of
@@ -152,6 +153,8 @@ def open_sweep(
     """The sweep that `sweep` goes through; see there. Its folder is locked."""
     check_range("checkpoint_every", checkpoint_every, above=0.0)
     part = select(study, only)
+    for agent in {cell.agent for cell in part.cells}:
+        agent_class(agent).check_installed()
     store = Store(default_folder(study) if folder is None else folder)
     with closing(make_backend(backend, workers, address)) as workplace, store.lock():
         prepare(store, study)

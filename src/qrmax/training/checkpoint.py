@@ -23,7 +23,13 @@ from qrmax._version import __version__
 from qrmax.agents.base import Play
 from qrmax.agents.registry import agent_class, make_config
 from qrmax.automata.files import format_task, parse_task
-from qrmax.errors import MOST, CheckpointError, ParameterError, QRMaxError
+from qrmax.errors import (
+    MOST,
+    CheckpointError,
+    MissingExtraError,
+    ParameterError,
+    QRMaxError,
+)
 from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
 from qrmax.model.mdp import TabularMDP
 from qrmax.model.plane import Plane
@@ -44,6 +50,7 @@ PLANE = ("direction", "noise", "wall", "reward", "scale")  # the arrays of a pla
 SCHEMA = 2
 # The axes of tables that may have any length: what was seen, last; the keys of buckets, first.
 GROWING = dict.fromkeys(("outcome", "tau", "succ", "prob", "weight", "link", "next_state"), -1)
+GROWING["transitions"] = -1  # what a network has to learn from
 GROWING["keys"] = -2
 
 Arrays = dict[str, NDArray[Any]]
@@ -96,6 +103,8 @@ def from_bytes(data: bytes, path: str, env: Any = None) -> Session:
     described, arrays = _take_apart(data, path)
     try:
         return _restore(described, arrays, env)
+    except MissingExtraError:
+        raise  # nothing is wrong with the file
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
     except QRMaxError as error:

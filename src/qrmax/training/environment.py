@@ -196,13 +196,13 @@ def _all_labels(machine: RewardMachine) -> list[Label]:
 
 def _task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
     """The layer that has the task, its machine, and whether labels belong to whole steps."""
-    from qrmax.worlds.gymnasium import ProblemEnv, TaskWrapper  # loads gymnasium
+    from qrmax.worlds.gymnasium import TaskWrapper, WorldEnv  # loads gymnasium
 
     layer = env
     while layer is not None:
         if isinstance(layer, TaskWrapper):
             return layer, layer.machine, layer.labels_steps
-        if isinstance(layer, ProblemEnv):
+        if isinstance(layer, WorldEnv):
             return layer, layer.problem.machine, False
         layer = getattr(layer, "env", None)
     raise ParameterError(

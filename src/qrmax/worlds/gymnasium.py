@@ -83,7 +83,7 @@ def _register(env: str, worlds: dict[str, dict[str, Any]], limit: int | None) ->
             )
 
 
-class _WorldEnv(gymnasium.Env[Observation, np.int64]):
+class WorldEnv(gymnasium.Env[Observation, np.int64]):
     """What the environments of all problems have in common: episodes, and what is told of them."""
 
     problem: Problem | ContinuousProblem
@@ -152,7 +152,7 @@ class _WorldEnv(gymnasium.Env[Observation, np.int64]):
         return None
 
 
-class ProblemEnv(_WorldEnv):
+class ProblemEnv(WorldEnv):
     """Any tabular problem as an environment.
 
     Episodes end where the world or the task ends them, and are truncated at the problem's
@@ -219,7 +219,7 @@ class OfficeEnv(ProblemEnv):
         return self._shown(self.grid, self.state, ACTIONS)
 
 
-class ContinuousEnv(_WorldEnv):
+class ContinuousEnv(WorldEnv):
     """A continuous problem as an environment: states are positions.
 
     >>> import qrmax

@@ -77,8 +77,9 @@ def _digits(space: Any) -> list[int]:
             return [size for part in _parts(space) for size in _digits(part)]
         case _:
             raise ParameterError(
-                f"observations are a {_kind(space)} space, which no table can hold; "
-                "make them Discrete with gymnasium.wrappers.TransformObservation, for instance by "
+                f"observations are a {_kind(space)} space, which no table can hold; for a Box "
+                "there are agents that sort them into buckets, such as 'bucket-qrmax'. Or make "
+                "them Discrete with gymnasium.wrappers.TransformObservation, for instance by "
                 "rounding to a grid"
             )
 

@@ -1,0 +1,308 @@
+"""DQN: Q-learning with a neural network, on what is observed (Mnih et al., 2015).
+
+    Q(x, a)  moves towards  r_E + r_Q + gamma max_a' Q'(x', a')        x = (observation, q)
+
+on batches of transitions that are remembered, with the maximum replaced by 0 where the episode has
+ended. Q' is Q as it was some steps ago. x is the normalised observation, followed by one number for
+each machine state: 1 for the one that the machine is in, 0 for the others.
+
+Both networks, the replay buffer and the gradient steps are those of Stable-Baselines3, which comes
+with the extra 'dqn'; nothing here but the making of an agent needs it. Chance is ours: actions and
+batches are drawn from the agent's stream, the first weights from where that stream stands, and no
+global generator is touched. PyTorch is told to use one thread, in the whole process: these networks
+are too small for more, and sums come out the same whatever the number of cores.
+
+DQN-RM remembers each step once for every machine state that is not terminal, as if the machine had
+been there (counterfactual experience, Toro Icarte et al., 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qrmax.agents.base import Agent, AgentConfig, Sizes
+from qrmax.agents.experience import Experience
+from qrmax.errors import MissingExtraError, ModelError, check_count, check_range
+from qrmax.model.observations import Observations
+from qrmax.model.simulator import Step
+from qrmax.planning.arrays import IntArray
+from qrmax.seeding import Stream
+
+Single = NDArray[np.float32]  # the precision of the networks
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DQNConfig(AgentConfig):
+    """Settings of DQN and DQN-RM."""
+
+    hidden: int = 64  # units in each of two layers
+    learning_rate: float = 1e-3  # of Adam
+    batch_size: int = 32  # transitions in a gradient step
+    buffer_size: int = 50_000  # transitions remembered; then the oldest are forgotten
+    learning_starts: int = 1000  # steps before the first gradient step
+    train_every: int = 4  # steps between two trainings
+    gradient_steps: int = 1  # in each training
+    target_update_interval: int = 500  # steps between two copies of Q to Q'
+    epsilon_start: float = 1.0  # chance of a random action at first
+    epsilon_end: float = 0.05  # and in the end
+    exploration_steps: int = 10_000  # steps from the one to the other, along a line
+
+    def __post_init__(self) -> None:
+        AgentConfig.__post_init__(self)
+        check_range("learning_rate", self.learning_rate, above=0.0, at_most=1.0)
+        check_range("epsilon_start", self.epsilon_start, at_least=0.0, at_most=1.0)
+        check_range("epsilon_end", self.epsilon_end, at_least=0.0, at_most=1.0)
+        for count in (
+            "hidden",
+            "batch_size",
+            "buffer_size",
+            "learning_starts",
+            "train_every",
+            "gradient_steps",
+            "target_update_interval",
+            "exploration_steps",
+        ):
+            check_count(count, getattr(self, count))
+
+
+class DQN(Agent):
+    """DQN: sees observations and the machine's state, does not know the machine, keeps no model."""
+
+    name = "dqn"
+    perceives = True
+    Config = DQNConfig
+    config: DQNConfig
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        config: DQNConfig,
+        rng: Stream,
+        experience: Experience,
+        observations: Observations,
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        self.observations = observations
+        self.steps = 0
+        self._task_state: Single = np.eye(sizes.task_states, dtype=np.float32)  # [q, its input]
+        self.check_installed()
+        self.learner = _make_learner(
+            config,
+            inputs=observations.dimension + sizes.task_states,
+            actions=sizes.actions,
+            seed=int(rng.apart("weights").integers(2**63)),
+            choose=self._choose,
+        )
+
+    @classmethod
+    def check_installed(cls) -> None:
+        """Raise a `MissingExtraError` unless the extra is there."""
+        try:
+            import stable_baselines3  # noqa: F401
+            import torch  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError(
+                f"the agent {cls.name!r} needs PyTorch and Stable-Baselines3, which are not "
+                "installed: pip install 'qrmax[dqn]'"
+            ) from error
+
+    @property
+    def epsilon(self) -> float:
+        """The chance of a random action, now."""
+        config = self.config
+        gone = min(self.steps / config.exploration_steps, 1.0)
+        return config.epsilon_start + gone * (config.epsilon_end - config.epsilon_start)
+
+    def perceive(self, observation: Any, label: int) -> Single:  # noqa: ARG002 (q says enough)
+        """The observation as numbers from -1 to 1."""
+        return self.observations.normalise(observation).astype(np.float32)
+
+    def act(self, s: Single, q: int) -> int:
+        """Mostly the best action, now and then any."""
+        if self.rng.random() < self.epsilon:
+            return int(self.rng.random() * self.sizes.actions)
+        return int(self.values(s[None], np.array([q]))[0].argmax())
+
+    def values(self, s: Single, q: NDArray[np.integer]) -> Single:
+        """What Q says of every action, `[n, a]`, in states `s[n, d]` and machine states `q[n]`."""
+        import torch
+
+        with torch.no_grad():
+            values: Single = self.learner.q_net(torch.from_numpy(self._joined(s, q))).numpy()
+        return values
+
+    def update(self, s: Single, q: int, a: int, step: Step) -> None:
+        """Remember the step, and now and then learn from what is remembered."""
+        config, learner = self.config, self.learner
+        for p, p_next, r_task, terminated in self.experience(q, step):
+            learner.replay_buffer.add(
+                self._joined(s, p),
+                self._joined(step.s, p_next),
+                np.array([a]),
+                np.array([step.r_env + r_task]),
+                np.array([terminated]),  # never on truncation
+                [],
+            )
+        self.steps += 1
+        if self.steps % config.target_update_interval == 0:
+            from stable_baselines3.common.utils import polyak_update
+
+            polyak_update(learner.q_net.parameters(), learner.q_net_target.parameters(), tau=1.0)
+        if self.steps > config.learning_starts and self.steps % config.train_every == 0:
+            learner.train(config.gradient_steps, config.batch_size)
+
+    def recommendation(self) -> NetworkPolicy:
+        """The greedy policy of the network, as it is whenever it is asked."""
+        return NetworkPolicy(self)
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Networks, the moments of Adam, what is remembered, and how far it has come."""
+        replay = self.learner.replay_buffer
+        remembered = [column[: replay.size()] for column in _columns(replay)]
+        return {
+            **{name: tensor.numpy().copy() for name, tensor in _tensors(self.learner).items()},
+            "transitions": np.concatenate(
+                remembered, axis=1, dtype=np.float32, casting="unsafe"
+            ).T.copy(),  # [column, n]: what grows is the last axis
+            "place": np.array([replay.pos]),
+            "steps": np.array([self.steps]),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over all of it."""
+        replay = self.learner.replay_buffer
+        columns, transitions = _columns(replay), arrays["transitions"].T
+        n, place, steps = len(transitions), int(arrays["place"][0]), int(arrays["steps"][0])
+        full = n == replay.buffer_size
+        if steps < 0 or not (0 <= place < n if full else place == n < replay.buffer_size):
+            raise ModelError(
+                f"after {steps} steps {n} transitions are remembered, the next in place {place}, "
+                f"with room for {replay.buffer_size}"
+            )
+        ends = np.cumsum([column.shape[1] for column in columns])
+        seen, seen_next, action, reward, done = np.split(transitions, ends[:-1], axis=1)
+        if not np.isin(action, range(self.sizes.actions)).all() or not np.isin(done, (0, 1)).all():
+            raise ModelError("a transition that is remembered cannot have been")
+        for column, kept in zip(columns, (seen, seen_next, action, reward, done), strict=True):
+            column[:n] = kept
+        for name, tensor in _tensors(self.learner).items():
+            tensor.numpy()[...] = arrays[name]
+        replay.pos, replay.full, self.steps = place, full, steps
+
+    def _joined(self, s: Single, q: int | NDArray[np.integer]) -> Single:
+        """What the networks are given: an observation and a machine state, or many of both."""
+        return np.concatenate([s, self._task_state[q]], axis=-1)
+
+    def _choose(self, among: int, count: int) -> IntArray:
+        """Numbers below `among`, from our stream."""
+        return np.array([int(self.rng.random() * among) for _ in range(count)], dtype=np.int32)
+
+
+class DQNRM(DQN):
+    """DQN that knows the machine and remembers each step for all its states at once."""
+
+    name = "dqn-rm"
+    knows_machine = True
+
+
+class NetworkPolicy:
+    """The greedy policy of an agent's network, for many observations at once."""
+
+    def __init__(self, agent: DQN) -> None:
+        self._agent = agent
+
+    def action(self, observation: Any, label: int, q: int) -> int:  # noqa: ARG002 (q says enough)
+        """What to do."""
+        return int(self.actions([observation], [q])[0])
+
+    def actions(self, observations: ArrayLike, q: ArrayLike) -> IntArray:
+        """The best action for each of the observations `[n, d]` with machine states `q[n]`."""
+        s = self._agent.observations.normalise_all(observations).astype(np.float32)
+        values = self._agent.values(s, np.asarray(q, dtype=np.int32))
+        best: IntArray = values.argmax(axis=1).astype(np.int32)
+        return best
+
+
+def _make_learner(
+    config: DQNConfig,
+    *,
+    inputs: int,
+    actions: int,
+    seed: int,
+    choose: Callable[[int, int], IntArray],
+) -> Any:
+    """The learner of Stable-Baselines3, without an environment, without a log, with our chance."""
+    import stable_baselines3
+    import torch
+    from gymnasium.spaces import Box, Discrete
+    from stable_baselines3.common.buffers import ReplayBuffer
+    from stable_baselines3.common.logger import Logger
+
+    class Replay(ReplayBuffer):
+        """Draws from our stream, not from NumPy's global generator."""
+
+        def sample(self, batch_size: int, env: Any = None) -> Any:
+            """Transitions to learn from."""
+            return self._get_samples(choose(self.size(), batch_size), env)
+
+    torch.set_num_threads(1)
+    learner = stable_baselines3.DQN(
+        "MlpPolicy",
+        None,
+        learning_rate=config.learning_rate,
+        buffer_size=config.buffer_size,
+        gamma=config.gamma,
+        replay_buffer_class=Replay,
+        replay_buffer_kwargs={"handle_timeout_termination": False},  # it is told what is the end
+        policy_kwargs={"net_arch": [config.hidden, config.hidden]},
+        device="cpu",
+        _init_setup_model=False,  # which would need an environment
+    )
+    learner.observation_space = Box(-1.0, 1.0, (inputs,), np.float32)
+    learner.action_space = Discrete(actions)
+    learner.n_envs = 1
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        learner._setup_model()
+    learner.set_logger(Logger(folder=None, output_formats=[]))
+    _begin_adam(learner)
+    return learner
+
+
+def _begin_adam(learner: Any) -> None:
+    """Adam as it is before its first step; by itself it would have nothing to keep until then."""
+    import torch
+
+    for weights in learner.q_net.parameters():
+        learner.policy.optimizer.state[weights] = {
+            "step": torch.tensor(0.0),
+            "exp_avg": torch.zeros_like(weights),
+            "exp_avg_sq": torch.zeros_like(weights),
+        }
+
+
+def _tensors(learner: Any) -> dict[str, Any]:
+    """Everything that training changes, but for the replay buffer; to read and to write."""
+    found: dict[str, Any] = {}
+    both = zip(learner.q_net.parameters(), learner.q_net_target.parameters(), strict=True)
+    for i, (weights, target) in enumerate(both):
+        adam = learner.policy.optimizer.state[weights]
+        found |= {
+            f"network.{i}": weights.detach(),
+            f"target.{i}": target.detach(),
+            f"adam.step.{i}": adam["step"],
+            f"adam.mean.{i}": adam["exp_avg"],
+            f"adam.square.{i}": adam["exp_avg_sq"],
+        }
+    return found
+
+
+def _columns(replay: Any) -> list[NDArray[Any]]:
+    """The arrays of a replay buffer, `[place, number]`; to read and to write."""
+    arrays = (replay.observations, replay.next_observations, replay.actions)
+    return [array.reshape(len(array), -1) for array in (*arrays, replay.rewards, replay.dones)]

@@ -1,0 +1,45 @@
+"""Making agents by name: what has to be there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from qrmax.agents.base import Sizes
+from qrmax.agents.registry import agent_class, agent_names, make_agent, make_config
+from qrmax.errors import MissingExtraError, ParameterError
+from qrmax.model.observations import Observations
+from qrmax.seeding import stream
+from small_problems import errand
+
+PERCEIVING = [name for name in agent_names() if agent_class(name).perceives]
+
+
+@pytest.mark.parametrize("name", PERCEIVING)
+def test_an_agent_that_perceives_needs_a_world_with_observations(name: str) -> None:
+    config = make_config(name, {})
+    with pytest.raises(ParameterError, match=rf"agent '{name}' is for .* such as continuous/"):
+        make_agent(name, Sizes(4, 3, 2), config, stream(7, "agent"), errand())
+
+
+@pytest.mark.parametrize("library", ["torch", "stable_baselines3"])
+@pytest.mark.parametrize("name", ["dqn", "dqn-rm"])
+def test_without_its_extra_an_agent_says_what_to_install(
+    name: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
+    box = Observations([0.0], [1.0])
+    with pytest.raises(MissingExtraError, match=rf"'{name}' needs .*: pip install 'qrmax\[dqn\]'"):
+        make_agent(name, Sizes(0, 3, 2), make_config(name, {}), stream(7, "agent"), errand(), box)
+
+
+def test_settings_are_shown_without_loading_what_is_heavy() -> None:
+    """In a fresh interpreter, where nobody else has loaded it."""
+    code = (
+        "import sys; from qrmax.agents.registry import default_settings;"
+        "print(default_settings('dqn')['hidden'], {'torch', 'stable_baselines3'} & {*sys.modules})"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "64 set()\n"
