@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import qrmax
 from gym_worlds import in_order
 from planes import planes, walk
-from qrmax.errors import ParameterError
+from qrmax.errors import ParameterError, QRMaxWarning
 from qrmax.model.continuous import ContinuousProblem
 from qrmax.model.fine_grid import FineGrid, discretise
 from qrmax.model.plane import NEAR, Plane, moves
@@ -119,6 +119,12 @@ def test_labels_rewards_and_ends_are_those_of_the_cells() -> None:
     np.testing.assert_array_equal(fine.mdp.reward, reward[fine.mdp.succ])
     assert fine.max_episode_steps == problem.max_episode_steps
     assert fine.labels == problem.labels
+
+
+def test_what_can_never_be_is_warned_of_once() -> None:
+    with pytest.warns(QRMaxWarning, match="names 'B'"):
+        problem = walk(". A", in_order("A", "B"))
+    assert solve_continuous(problem, 0.9, 2).success == 0.0  # here a warning is an error
 
 
 @pytest.mark.parametrize("per_cell", [1, 2, 3, 4, 7])

@@ -28,12 +28,13 @@ or last three points.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.errors import ParameterError, check_count, check_range
+from qrmax.errors import ParameterError, QRMaxWarning, check_count, check_range
 from qrmax.model.continuous import ContinuousProblem, check_continuous
 from qrmax.model.mdp import TabularMDP
 from qrmax.model.plane import DOWN, LEFT, NEAR, RIGHT, UP, FloatArray, Plane
@@ -122,15 +123,17 @@ def discretise(problem: ContinuousProblem, per_cell: int | tuple[int, int]) -> P
         terminal=problem.terminal[grid.cell],
         start=start,
     )
-    return Problem(
-        mdp,
-        problem.machine,
-        problem.labels,
-        problem.label[grid.cell],
-        max_episode_steps=problem.max_episode_steps,
-        name=f"{problem.name} on a fine grid",
-        world=grid,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QRMaxWarning)  # what there is to warn of was said before
+        return Problem(
+            mdp,
+            problem.machine,
+            problem.labels,
+            problem.label[grid.cell],
+            max_episode_steps=problem.max_episode_steps,
+            name=f"{problem.name} on a fine grid",
+            world=grid,
+        )
 
 
 class _Axis(NamedTuple):
