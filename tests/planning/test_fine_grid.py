@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from statistics import NormalDist
 from typing import Any
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 import qrmax
 from gym_worlds import in_order
 from planes import planes, walk
-from qrmax.errors import ParameterError
+from qrmax.errors import ParameterError, QRMaxWarning
 from qrmax.model.continuous import ContinuousProblem
 from qrmax.model.fine_grid import FineGrid, discretise
 from qrmax.model.plane import NEAR, Plane, moves
@@ -51,20 +50,18 @@ def test_a_point_leads_to_cells_as_often_as_the_true_move(
     rng = np.random.default_rng(seed)
     g_x, g_y = (part.reshape(-1) for part in np.meshgrid(NODES, NODES))
     positions = np.array([position_of(grid, s) for s in range(problem.n_states)])
-    s, a = int(rng.integers(problem.n_states)), int(rng.integers(4))
-    x, y = np.minimum(positions[s], np.floor(positions[s] - 2 * NEAR) + 1.0 - NEAR)
-    x, y = max(x, 0.0), max(y, 0.0)
-    if grid.cell[s] != math.floor(y) * plane.columns + math.floor(x):
-        return  # a point on the left border of its cell: the position is the right one of another
-    ones = np.ones(len(g_x))
-    x_true, y_true, cell = moves(plane, x * ones, y * ones, np.full(len(g_x), a), g_x, g_y)
-    true = np.bincount(cell, minlength=len(plane.wall)) / len(cell)
-    found = np.bincount(
-        mdp.succ[s, a] // grid.size, weights=mdp.prob[s, a], minlength=len(plane.wall)
-    )
-    np.testing.assert_allclose(found, true, atol=0.02 if plane.noise[0] else 1e-9)
-    mean = mdp.prob[s, a] @ positions[mdp.succ[s, a]]
-    np.testing.assert_allclose(mean, [x_true.mean(), y_true.mean()], atol=0.02)
+    corner = np.stack([grid.cell % plane.columns, grid.cell // plane.columns], axis=1)
+    for s, a in rng.integers(0, (problem.n_states, 4), (4, 2)).tolist():
+        x, y = np.minimum(positions[s], corner[s] + 1.0 - NEAR)  # its own side of a border
+        here = np.full(len(g_x), x), np.full(len(g_x), y)
+        x_true, y_true, cell = moves(plane, *here, np.full(len(g_x), a), g_x, g_y)
+        true = np.bincount(cell, minlength=len(plane.wall)) / len(cell)
+        chances, ends = mdp.prob[s, a], mdp.succ[s, a]
+        found = np.bincount(ends // grid.size, weights=chances, minlength=len(plane.wall))
+        np.testing.assert_allclose(found, true, atol=0.02 if plane.noise[0] else 1e-9)
+        np.testing.assert_allclose(
+            chances @ positions[ends], [x_true.mean(), y_true.mean()], atol=0.02
+        )
 
 
 @given(planes(), st.integers(1, 5))
@@ -122,6 +119,12 @@ def test_labels_rewards_and_ends_are_those_of_the_cells() -> None:
     np.testing.assert_array_equal(fine.mdp.reward, reward[fine.mdp.succ])
     assert fine.max_episode_steps == problem.max_episode_steps
     assert fine.labels == problem.labels
+
+
+def test_what_can_never_be_is_warned_of_once() -> None:
+    with pytest.warns(QRMaxWarning, match="names 'B'"):
+        problem = walk(". A", in_order("A", "B"))
+    assert solve_continuous(problem, 0.9, 2).success == 0.0  # here a warning is an error
 
 
 @pytest.mark.parametrize("per_cell", [1, 2, 3, 4, 7])

@@ -133,6 +133,9 @@ def test_a_registered_world_is_cut_off_by_gymnasium_and_once_only() -> None:
     env.reset(seed=0)
     assert [env.step(1)[3] for _ in range(4)] == [False, False, False, True]
     assert env.unwrapped.problem.max_episode_steps == 1000
+    env = gymnasium.make("qrmax/ContinuousLine-ab-v0", max_episode_steps=-1)
+    env.reset(seed=0)
+    assert not any(env.step(1)[3] for _ in range(1001))
 
 
 def test_a_map_and_a_task_of_ones_own_have_an_id(tmp_path: Path) -> None:

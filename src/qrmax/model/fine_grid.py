@@ -28,12 +28,13 @@ or last three points.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.errors import ParameterError, check_count, check_range
+from qrmax.errors import ParameterError, QRMaxWarning, check_count, check_range
 from qrmax.model.continuous import ContinuousProblem, check_continuous
 from qrmax.model.mdp import TabularMDP
 from qrmax.model.plane import DOWN, LEFT, NEAR, RIGHT, UP, FloatArray, Plane
@@ -122,15 +123,17 @@ def discretise(problem: ContinuousProblem, per_cell: int | tuple[int, int]) -> P
         terminal=problem.terminal[grid.cell],
         start=start,
     )
-    return Problem(
-        mdp,
-        problem.machine,
-        problem.labels,
-        problem.label[grid.cell],
-        max_episode_steps=problem.max_episode_steps,
-        name=f"{problem.name} on a fine grid",
-        world=grid,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QRMaxWarning)  # what there is to warn of was said before
+        return Problem(
+            mdp,
+            problem.machine,
+            problem.labels,
+            problem.label[grid.cell],
+            max_episode_steps=problem.max_episode_steps,
+            name=f"{problem.name} on a fine grid",
+            world=grid,
+        )
 
 
 class _Axis(NamedTuple):
@@ -248,7 +251,8 @@ def _without_walls(offsets: FloatArray, ways: FloatArray, noise: float, far: int
     if parts == 0:  # across a line, where nothing moves
         return np.ones((len(ways), 1, 1, 1))
     border = np.arange(-far * parts, (far + 1) * parts + 1) / parts
-    ahead = (offsets + ways[:, None])[..., None] - border  # [way, point, border]
+    start = np.minimum(offsets, 1.0 - NEAR)  # the last point is within its cell, too
+    ahead = (start + ways[:, None])[..., None] - border  # [way, point, border]
     if noise > NEAR:
         beyond = 0.5 * (1.0 + _erf(ahead / (noise * math.sqrt(2.0))))
         density = np.exp(-0.5 * (ahead / noise) ** 2) / math.sqrt(2.0 * math.pi)

@@ -7,7 +7,6 @@ position changes within about the noise of a move, so a grid has to be about as 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -109,5 +108,5 @@ def _solve(
 def _parts(problem: ContinuousProblem) -> tuple[int, int]:
     """Into how many parts to cut a cell along x and along y, where nothing is said."""
     noise = problem.plane.noise.tolist()
-    x, y = (math.ceil(min(MOST_PARTS, 1.0 / (PART * s))) if s else MOST_PARTS for s in noise)
+    x, y = (round(min(MOST_PARTS, 1.0 / (PART * s))) if s else MOST_PARTS for s in noise)
     return max(2, x), max(2, y)
