@@ -156,6 +156,11 @@ def test_what_has_no_buckets_of_a_plane_says_so() -> None:
         run.diagnosis()
 
 
+def test_a_number_of_samples_that_is_none_is_refused() -> None:
+    with pytest.raises(ParameterError, match="^samples is 0; allowed: "):
+        scatter(qrmax.make("continuous/line/ab"), 0, np.random.default_rng(7))
+
+
 def test_an_agent_that_has_seen_little_is_diagnosed_by_that() -> None:
     problem = qrmax.make("continuous/line/ab")
     tried = bucket_trial("bucket-qrmax", problem, grid=20).play(3)

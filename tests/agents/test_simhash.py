@@ -113,6 +113,26 @@ def test_one_by_one_or_all_at_once_is_the_same(dimension: int, seed: int, grid: 
     ]
 
 
+@given(st.integers(0, 999))
+def test_numbers_are_added_in_one_order_where_rounding_decides(seed: int) -> None:
+    """b first, then dimension by dimension, as the compiled loop does it: 1 + 1e16 is 1e16."""
+    rng = np.random.default_rng(seed)
+    rows = rng.choice([1e16, -1e16, 1.0, 0.5, 0.0], (12, 13))
+    projection = uniform_grid(12, 4)._replace(rows=rows)
+    x = rng.choice([-1.0, 1.0], 12)
+    expected = []
+    for b, *w in rows.tolist():
+        total = b
+        for weight, value in zip(w, x.tolist(), strict=True):
+            total += weight * value
+        expected.append(min(max(int(np.floor(total)), 0), 3))
+    assert bits_of(projection, x[None]).tolist() == [expected]
+    assert (
+        words_of(projection, x, 0)
+        == words_of_all(projection, x[None], np.zeros(1, int)).tolist()[0]
+    )
+
+
 # --- the grid
 
 

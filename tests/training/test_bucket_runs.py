@@ -17,6 +17,7 @@ import qrmax
 from box_worlds import CLASSIC, PICTURES, InABox, Screen, classic, picture, screen
 from bucket_trials import BUCKET_AGENTS, bucket_trial, chancy, side_trip
 from gym_worlds import in_order, lake, successes
+from qrmax.agents import kernels
 from qrmax.errors import CheckpointError, ObservationError, ParameterError
 from qrmax.model.continuous import ContinuousProblem
 from qrmax.seeding import stream
@@ -387,6 +388,14 @@ def test_two_seeds_have_other_hyperplanes() -> None:
     np.testing.assert_array_equal(rows[0], rows[2])
 
 
+def test_more_functions_make_more_buckets() -> None:
+    found = [
+        len(trained("bucket-qrmax", PROBLEMS[0], 3000, functions=functions).agent.buckets)
+        for functions in (1, 2, 8)
+    ]
+    assert all(few < more for few, more in pairwise(found))
+
+
 # --- compiling ahead
 
 
@@ -396,9 +405,14 @@ def test_what_a_run_needs_is_compiled_ahead(name: str) -> None:
     assert not needs_compiling(name)
 
 
-def test_more_functions_make_more_buckets() -> None:
-    found = [
-        len(trained("bucket-qrmax", PROBLEMS[0], 3000, functions=functions).agent.buckets)
-        for functions in (1, 2, 8)
-    ]
-    assert all(few < more for few, more in pairwise(found))
+@pytest.mark.skipif(not hasattr(kernels.explore, "signatures"), reason="nothing is compiled")
+def test_one_compilation_serves_all_worlds_agents_and_files() -> None:
+    warm_up("bucket-qrmax")
+    before = len(kernels.explore.signatures), len(kernels.sample_returns.signatures)
+    for problem in PROBLEMS:
+        for name, buckets in zip(
+            BUCKET_AGENTS, ({}, {"grid": 5}, {"event_aware": True}), strict=True
+        ):
+            run = kept(trained(name, problem, 50, **buckets)).resume(100)
+        PlaneReferee(problem, 0.9).success(run.recommendation, 5, stream(7, "evaluation"))
+    assert (len(kernels.explore.signatures), len(kernels.sample_returns.signatures)) == before

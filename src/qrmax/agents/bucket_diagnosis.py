@@ -82,7 +82,7 @@ def diagnose(
     )
 
 
-def scatter(problem: ContinuousProblem, count: int, rng: np.random.Generator) -> Scattered:
+def scatter(problem: ContinuousProblem, samples: int, rng: np.random.Generator) -> Scattered:
     """So many observations, evenly all over a plane but for its solid cells, and their labels.
 
     >>> import qrmax
@@ -90,12 +90,12 @@ def scatter(problem: ContinuousProblem, count: int, rng: np.random.Generator) ->
     >>> scatter(line, 3, np.random.default_rng(7)).observations.shape
     (3, 1)
     """
-    check_count("count", count)
+    check_count("samples", samples)
     plane = problem.plane
     solid = np.all(plane.wall, axis=1) & (np.arange(problem.n_cells) != problem.start)
-    cells = rng.choice(np.flatnonzero(~solid), size=count)
+    cells = rng.choice(np.flatnonzero(~solid), size=samples)
     corners = np.stack([cells % plane.columns, cells // plane.columns], axis=1)
-    position = corners + np.minimum(rng.random((count, 2)), 1.0 - NEAR)  # or of the next cell
+    position = corners + np.minimum(rng.random((samples, 2)), 1.0 - NEAR)  # or of the next cell
     dimension = len(plane.scale)
     return Scattered(position[:, :dimension] * plane.scale, problem.label[cells])
 
