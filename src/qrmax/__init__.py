@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from qrmax.planning.staged_solution import solve_horizon as solve_horizon
     from qrmax.planning.value_iteration import Solution as Solution
     from qrmax.planning.value_iteration import solve as solve
+    from qrmax.studies.curves import curves as curves
     from qrmax.studies.expand import load_study as load_study
     from qrmax.studies.results import results as results
     from qrmax.studies.study import Study as Study
@@ -73,6 +74,7 @@ _HOME = {
     "Study": "studies.study",
     "TabularMDP": "model.mdp",
     "TaskWrapper": "worlds.gymnasium",
+    "curves": "studies.curves",
     "evaluate": "planning.policy_evaluation",
     "load": "training.checkpoint",
     "load_map": "worlds.grid",

@@ -106,6 +106,11 @@ def test_all_at_once_is_as_one_by_one(kind: object, monkeypatch: pytest.MonkeyPa
     ]
     assert None in expected
     assert buckets.find_all(np.empty((0, 2)), []).shape == (0,)
+    other = kind(aware=True)
+    one_by_one = [
+        buckets.number(place, int(label)) for place, label in zip(places, labels, strict=True)
+    ]
+    assert other.number_all(places, labels).tolist() == one_by_one
     with pytest.raises(ParameterError, match=r"labels have shape \(3,\); needed: .* 400 "):
         buckets.find_all(places, [0, 1, 2])
     with pytest.raises(ObservationError, match="nan in dimension 1"):

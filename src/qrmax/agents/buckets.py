@@ -9,7 +9,7 @@ with open addressing; new ones are entered here only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,19 +82,22 @@ class Buckets:
         >>> buckets.find_all([[0.59], [0.12]], labels=[0, 0]).tolist()
         [0, -1]
         """
-        seen = self.observations.normalise_all(observations)
-        read = np.asarray(labels, dtype=np.int64) * self.event_aware
-        if read.shape != (len(seen),):
-            raise ParameterError(
-                f"labels have shape {read.shape}; needed: one for each of {len(seen)} observations"
-            )
-        found = np.empty(len(seen), dtype=np.int64)
-        stretch = max(1, AT_ONCE // len(self.projection.rows))
-        for begin in range(0, len(seen), stretch):
-            part = slice(begin, begin + stretch)
-            keys = words_of_all(self.projection, seen[part], read[part]).tolist()
-            found[part] = [self._index.get(tuple(key), NOTHING) for key in keys]
-        return found
+        keys = self._all_keys(observations, labels)
+        return np.array([self._index.get(key, NOTHING) for key in keys], dtype=np.int64)
+
+    def number_all(self, observations: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
+        """The buckets of many observations `[n, d]` with labels `[n]`: what `number` says of each.
+
+        >>> from qrmax.agents.simhash import uniform_grid
+        >>> buckets = Buckets(Observations([0.0], [1.0]), uniform_grid(1, cells=10))
+        >>> buckets.number_all([[0.59], [0.12], [0.55]], labels=[0, 0, 0]).tolist()
+        [0, 1, 0]
+        """
+        numbers = []
+        for key in self._all_keys(observations, labels):
+            number = self._index.get(key)
+            numbers.append(self._enter(key) if number is None else number)
+        return np.array(numbers, dtype=np.int64)
 
     def lookup(self) -> Lookup:
         """The buckets, for compiled code."""
@@ -126,6 +129,19 @@ class Buckets:
         self._slots = np.full(4 * FIRST, NOTHING, dtype=np.int32)
         for key in keys.tolist():
             self._enter(tuple(key))
+
+    def _all_keys(self, observations: ArrayLike, labels: ArrayLike) -> Iterator[tuple[int, ...]]:
+        """The keys of many observations, a stretch of them at once."""
+        seen = self.observations.normalise_all(observations)
+        read = np.asarray(labels, dtype=np.int64) * self.event_aware
+        if read.shape != (len(seen),):
+            raise ParameterError(
+                f"labels have shape {read.shape}; needed: one for each of {len(seen)} observations"
+            )
+        stretch = max(1, AT_ONCE // len(self.projection.rows))
+        for begin in range(0, len(seen), stretch):
+            part = slice(begin, begin + stretch)
+            yield from map(tuple, words_of_all(self.projection, seen[part], read[part]).tolist())
 
     def _key(self, observation: Any, label: int) -> tuple[int, ...]:
         x = self.observations.normalise(observation)

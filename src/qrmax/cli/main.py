@@ -14,6 +14,7 @@ import click
 
 from qrmax._version import __version__
 from qrmax.cli.completion import completion
+from qrmax.cli.curves import curves
 from qrmax.cli.doctor import doctor
 from qrmax.cli.listing import list_names
 from qrmax.cli.output import examples
@@ -59,6 +60,7 @@ for _verb in (
     status,
     results,
     table,
+    curves,
     doctor,
     completion,
 ):

@@ -1,0 +1,54 @@
+"""`qrmax curves`: how the learners of a study got better, as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from qrmax.cli.output import examples, write_or_print
+from qrmax.cli.studies import find_results, protocol_option, study_argument
+
+FORMATS = ("svg", "png", "pdf")
+MEASURES = ("value", "success")
+
+
+@click.command(
+    epilog=examples(
+        "qrmax curves paper/bucket -o bucket.svg",
+        "qrmax curves results/table6-as-published --log -o table6.png",
+    )
+)
+@study_argument
+@protocol_option
+@click.option(
+    "--measure",
+    type=click.Choice(MEASURES),
+    help="What is shown: the value as a share of the optimum, or how often the task is done.  "
+    "[default: what the study judges by]",
+)
+@click.option("--log", "logarithmic", is_flag=True, help="Steps or episodes on a logarithmic axis.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help=f"The picture: a file whose name ends in {', '.join(FORMATS)}.",
+)
+def curves(
+    study: str, protocol: str | None, measure: str | None, logarithmic: bool, output: Path
+) -> None:
+    """Draw the learning curves of STUDY, or of the study in a results folder.
+
+    A panel for each problem, a line for each learner: the median over the seeds, in a band from the
+    first to the third quartile. A run that has stopped keeps what it had reached.
+    """
+    kind = output.suffix.removeprefix(".")
+    if kind not in FORMATS:
+        raise click.UsageError(f"{output}: a picture's name ends in {', '.join(FORMATS)}.")
+    from qrmax.report.curves import draw_curves
+
+    picture = draw_curves(
+        *find_results(study, protocol), kind, measure=measure, logarithmic=logarithmic
+    )
+    write_or_print(picture, output)
