@@ -11,7 +11,7 @@ DQN_INSTALLED := $(VENV)/.dqn-installed
 BENCH_INSTALLED := $(VENV)/.bench-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check dqn bench paper table6 format clean
+.PHONY: help demo test check dqn bench paper table6 bucket format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,14 @@ table6: $(INSTALLED)  ## the paper's table 6 in both protocols, into docs/result
 	$(BIN)/qrmax table paper/table6 $(PUBLISHED) -o docs/results/table6-as-published.md
 	$(BIN)/qrmax sweep paper/table6 $(DESCRIBED)
 	$(BIN)/qrmax table paper/table6 $(DESCRIBED) -o docs/results/table6-as-described.md
+
+bucket: $(DQN_INSTALLED)  ## continuous worlds: the bucket agents and DQN, into docs/results (some hours; goes on if broken off)
+	$(BIN)/qrmax sweep paper/bucket
+	$(BIN)/qrmax table paper/bucket -o docs/results/bucket.md
+	$(BIN)/qrmax curves paper/bucket -o docs/results/bucket.svg
+	$(BIN)/qrmax sweep paper/bucket-sizes
+	$(BIN)/qrmax table paper/bucket-sizes -o docs/results/bucket-sizes.md
+	$(BIN)/python examples/bucket_limits.py > docs/results/bucket-limits.md
 
 format: $(DEV_INSTALLED)  ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .

@@ -811,7 +811,8 @@ def test_all_runs_of_table_4_have_ids_of_their_own() -> None:
 def test_the_built_in_studies_are_of_the_size_that_they_should_have(protocol: str) -> None:
     sizes = {name: len(qrmax.load_study(name, protocol)) for name in study_names()}
     assert sizes == {
-        "paper/bucket": 6 * 9 * 10,
+        "paper/bucket": 6 * 11 * 10,
+        "paper/bucket-sizes": 2 * 9 * 10,
         "paper/table1": 3 * 11 * 10,
         "paper/table4": 15 * 6 * 30,
         "paper/table4-unknown": 15 * 4 * 10,
