@@ -38,6 +38,11 @@ def as_label(names: Iterable[str]) -> Label:
         ) from None
 
 
+def is_proposition(text: str) -> bool:
+    """Whether a guard can name this."""
+    return _NAME.fullmatch(text) is not None and text not in ("true", "false")
+
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPACE = re.compile(r"\s*")
 _BINDING = {"|": 1, "&": 2, "!": 3}

@@ -20,6 +20,7 @@ from the generator that `step` is given, one number for each event that has seve
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -312,8 +313,9 @@ class RewardMachine:
                         f"{self.name}: state {state!r} is used but not among the declared states "
                         f"{', '.join(map(repr, self.states))}"
                     )
+            times = Counter(declared)
             for state in self.states:  # FELL_OFF may be declared as well as implied
-                if declared.count(state) > 1 + (state == FELL_OFF and self.undefined == "fail"):
+                if times[state] > 1 + (state == FELL_OFF and self.undefined == "fail"):
                     raise TaskError(f"{self.name}: state {state!r} is declared twice")
         if both := self.success & self.failure:
             raise TaskError(f"{self.name}: {sorted(both)[0]!r} is both a success and a failure")

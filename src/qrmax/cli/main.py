@@ -14,6 +14,7 @@ import click
 
 from qrmax._version import __version__
 from qrmax.cli.completion import completion
+from qrmax.cli.convert import convert
 from qrmax.cli.doctor import doctor
 from qrmax.cli.listing import list_names
 from qrmax.cli.output import examples
@@ -52,6 +53,7 @@ def cli() -> None:
 for _verb in (
     list_names,
     show,
+    convert,
     solve,
     run,
     plan,
