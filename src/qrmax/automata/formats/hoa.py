@@ -38,11 +38,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from qrmax.automata.edges import Edge, events_of
+from qrmax.automata.edges import EVERYWHERE, Edge
 from qrmax.automata.formats.drawn import unused
 from qrmax.automata.formats.fields import make_machine
 from qrmax.automata.guards import MAX_TOKENS, Guard, is_proposition
-from qrmax.automata.reward_machine import FELL_OFF, RewardMachine
+from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import GuardError, TaskError, shown
 from qrmax.source import Source
 
@@ -63,7 +63,6 @@ _TOKEN = re.compile(
 _COMMENT_ENDS = re.compile(r"/\*|\*/")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _WHOLE = re.compile(r"\d{1,9}", re.ASCII)
-_TRUE = Guard.parse("true")
 _BUCHI = ["1", "Inf", "(", "0", ")"]
 
 
@@ -78,10 +77,10 @@ def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
     for number, state in enumerate(machine.states):
         accepting = " {0}" if state in machine.success else ""
         body.append(f"State: {number} {_quote(state)}{accepting}")
-        for edge in _exclusive_edges(machine, state):
-            rewards.append(_quote(repr(edge.reward)))
-            label = tuple(_to_hoa(item, numbers) for item in edge.guard.postfix)
-            body.append(f"[{Guard(label)}] {machine.index(edge.target)}")
+        for guard, (outcome,) in machine.events(state):
+            rewards.append(_quote(repr(outcome.reward)))
+            label = tuple(_to_hoa(item, numbers) for item in guard.postfix)
+            body.append(f"[{Guard(label)}] {machine.index(outcome.state)}")
     failures = sorted(machine.index(state) for state in machine.failure)
     description = [f"description: {_quote(machine.description)}"] if machine.description else []
     head = [
@@ -106,23 +105,6 @@ def parse(source: Source) -> RewardMachine:
     return _Reader(source).machine()
 
 
-def _exclusive_edges(machine: RewardMachine, state: str) -> Iterator[Edge]:
-    """What a state does, as edges of which exactly one holds for each label."""
-    rest = _TRUE  # what no edge so far is for
-    before: list[Guard] = []
-    for event in events_of(edge for edge in machine.edges if edge.source == state):
-        guard = event.guard
-        for earlier in before:
-            if _can_hold(guard, earlier):
-                guard = _but_not(guard, earlier)
-        before.append(event.guard)
-        rest = _but_not(rest, event.guard)
-        yield Edge(state, guard, event.outcomes[0].state, event.outcomes[0].reward)
-    if _can_hold(rest, _TRUE):
-        falls_off = machine.undefined == "fail" and state not in machine.terminal
-        yield Edge(state, rest, FELL_OFF if falls_off else state)
-
-
 class _Token(NamedTuple):
     kind: str
     text: str
@@ -142,7 +124,7 @@ class _State:
 
     def is_sink(self) -> bool:
         return bool(self.edges) and all(
-            target == self.number and guard == _TRUE for guard, target, _ in self.edges
+            target == self.number and guard == EVERYWHERE for guard, target, _ in self.edges
         )
 
 
@@ -333,7 +315,7 @@ class _Reader:
 
     def _check_deterministic(self, state: _State) -> bool:
         """Whether some edge holds for every label; an error where two hold for one."""
-        if len(state.edges) == 1 and state.edges[0][0] == _TRUE:
+        if len(state.edges) == 1 and state.edges[0][0] == EVERYWHERE:
             return True
         if state.implicit == len(state.edges):
             return state.implicit == 1 << len(self.propositions)
@@ -342,7 +324,7 @@ class _Reader:
                 f"{self.source.name}: state {state.number} has {len(state.edges)} edges; "
                 f"the most that are compared are {MOST_EDGES}"
             )
-        rest = _TRUE
+        rest = EVERYWHERE
         try:
             for number, (guard, *_) in enumerate(state.edges):
                 for other, *_ in state.edges[:number]:
@@ -351,8 +333,8 @@ class _Reader:
                             f"{self.source.name}: state {state.number} is not deterministic: "
                             f"{str(guard)[:80]!r} and {str(other)[:80]!r} can hold at once"
                         )
-                rest = _but_not(rest, guard)
-            return rest.overlap(_TRUE) is None
+                rest = rest.but_not(guard)
+            return rest.example() is None
         except GuardError as error:
             raise TaskError(
                 f"{self.source.name}: state {state.number} has labels that are too involved "
@@ -429,20 +411,6 @@ def _after_comment(source: Source, start: int) -> int:
             return mark.end()
     line, column = source.place(start)
     raise source.error(TaskError, "a comment that does not end", line=line, column=column)
-
-
-def _can_hold(guard: Guard, other: Guard) -> bool:
-    """Whether both can hold at once; yes where that is too hard to tell."""
-    try:
-        return guard.overlap(other) is not None
-    except GuardError:
-        return True
-
-
-def _but_not(guard: Guard, other: Guard) -> Guard:
-    if guard is _TRUE:
-        return Guard((*other.postfix, "!"))
-    return Guard((*guard.postfix, *other.postfix, "!", "&"))
 
 
 def _to_hoa(item: str, numbers: dict[str, str]) -> str:
