@@ -19,6 +19,7 @@ VERBS = (
     ["show"],
     ["show", "map"],
     ["show", "task"],
+    ["check"],
     ["convert"],
     ["solve"],
     ["run"],

@@ -15,7 +15,7 @@ are compared by the pairs of their events, and a label is looked for where these
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -109,7 +109,7 @@ class _Comparison:
         for node, known in classes.items():
             alike = groups.setdefault(known, [])
             for twin in alike:
-                if self._telling(twin, node, classes) is None:
+                if next(self._telling(twin, node, classes), None) is None:
                     finer[node] = finer[twin]
                     break
             else:
@@ -117,16 +117,15 @@ class _Comparison:
                 alike.append(node)
         return finer
 
-    def _telling(self, one: _Node, other: _Node, classes: _Classes) -> Label | None:
-        """A label that does not do the same in both, by these classes."""
+    def _telling(self, one: _Node, other: _Node, classes: _Classes) -> Iterator[Label]:
+        """Labels that do not do the same in both, by these classes: one for each difference."""
         for left in self.choices[one]:
             for right in self.choices[other]:
                 if self._masses(one, left, classes) == self._masses(other, right, classes):
                     continue
                 label = self._example(left.guard, right.guard)
                 if label is not None:
-                    return label
-        return None
+                    yield label
 
     def _example(self, left: Guard, right: Guard) -> Label | None:
         both = Guard((*left.postfix, *right.postfix, "&"))
@@ -148,8 +147,7 @@ class _Comparison:
         pair, trace = self.starts, list[Label]()
         while True:
             apart = next(k for k, r in enumerate(rounds) if r[pair[0]] != r[pair[1]])
-            label = self._telling(*pair, rounds[apart - 1])
-            assert label is not None
+            label = min(self._telling(*pair, rounds[apart - 1]), key=len)
             trace.append(label)
             events = [self._event(node, label) for node in pair]
             if apart == 1:

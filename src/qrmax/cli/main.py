@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from qrmax._version import __version__
+from qrmax.cli.check import check
 from qrmax.cli.completion import completion
 from qrmax.cli.convert import convert
 from qrmax.cli.doctor import doctor
@@ -53,6 +54,7 @@ def cli() -> None:
 for _verb in (
     list_names,
     show,
+    check,
     convert,
     solve,
     run,
