@@ -44,8 +44,10 @@ def in_edge(text: str) -> str:
     return f'initial = "s"\nedges = [{{ from = "s", when = "a", to = "s" }}, {{ {text} }}]'
 
 
-def test_the_built_in_tasks_are_those_of_the_paper() -> None:
-    assert task_names() == sorted([*SPECIFICATION, "continuous/ab", "continuous/abc"])
+def test_the_built_in_tasks_are_those_of_the_paper_and_of_other_worlds() -> None:
+    others = ["continuous/ab", "continuous/abc", "river-swim/noisy-patrol", "river-swim/patrol"]
+    others += ["warehouse/deliver", *(f"toro-icarte/t{number}" for number in range(1, 5))]
+    assert task_names() == sorted([*SPECIFICATION, *others])
 
 
 def test_the_tasks_of_the_other_worlds_visit_in_order() -> None:

@@ -78,7 +78,7 @@ from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds import grid as maps
 from qrmax.worlds.catalog import (
     all_names,
-    is_continuous,
+    is_office,
     map_and_task,
     option_names,
     options_of,
@@ -273,7 +273,7 @@ def _problem_spec(
     study: Source, entry: ProblemEntry, name: str | None, options: Any
 ) -> ProblemSpec:
     """A problem by its name if all of it is built in; otherwise its files, as text."""
-    if is_continuous(name):
+    if not is_office(name):
         own_map = None if entry.map is None else _find_map(study, entry.map)
         own_task = None if entry.task is None else _find_task(study, entry.task)
         return ProblemSpec("", name, own_map, own_task, _as_data(options))
