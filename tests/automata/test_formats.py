@@ -397,12 +397,16 @@ def test_edges_of_an_automaton_may_have_no_labels_or_share_that_of_their_state()
         ("State: 0 [0] 1 [t] 0 State: 1 {0}", "state 0 is not deterministic"),
         ("State: 0 [0] 1&0 State: 1 {0}", "several successors at once"),
         ("State: 0 [0] 1 {0} State: 1 {0}", "accepting edges are not read"),
-        ("State: 0 [7] 1 State: 1 {0}", "'7' is no proposition and no alias"),
+        (
+            "State: 0 [7] 1 State: 1 {0}",
+            "expected the number of a proposition, or an alias, not '7'",
+        ),
         ("State: 0 [0] 5 State: 1 {0}", "there is no state 5"),
         ("State: 0 [0] 1 State: 0 {0}", "a second state 0"),
-        ("State: 0 [0 &] 1 State: 1 {0}", "not a label"),
+        ("State: 0 [0 &] 1 State: 1 {0}", "expected a label (guard, column 4"),
         ("State: 0 {0}", "the initial state '0' is terminal"),
-        ("", "an automaton without states"),
+        ("State: 0 [0] 1 State: 1 [t] 0 [0] 1 State: 2 {0}", "state 1 is not deterministic"),
+        ("", "there is no state 0"),
     ],
 )
 def test_an_automaton_that_is_no_task_is_refused(body: str, words: str) -> None:
@@ -410,6 +414,19 @@ def test_an_automaton_that_is_no_task_is_refused(body: str, words: str) -> None:
     with pytest.raises(TaskError) as caught:
         read(f"{head}{body} --END--", ".hoa")
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [*EXACT, ".hoa"])
+@pytest.mark.parametrize(
+    "name", ["--BODY--", "[*]", "State:", "end", "->", "}", '"', "\\", "", "\r\n"]
+)
+def test_names_that_mean_something_in_a_format_are_only_names(suffix: str, name: str) -> None:
+    task = RewardMachine(
+        [Edge(name, "a", "t", 1.0)], initial=name, success=["t"], name=name, description=name
+    )
+    again = read(write_task(task, suffix), suffix)
+    assert (again.name, again.description, again.states) == (name, name, (name, "t"))
+    assert again.equivalent(task)
 
 
 def test_hoa_has_no_room_for_chance() -> None:

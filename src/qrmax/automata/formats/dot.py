@@ -20,9 +20,7 @@ Read are nodes, edges and attributes; subgraphs, ports and HTML are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 from qrmax.automata.formats.drawn import (
     FAILURE,
@@ -33,6 +31,7 @@ from qrmax.automata.formats.drawn import (
     settings_of,
     unused,
 )
+from qrmax.automata.formats.tokens import END, MARK, Cursor, Token
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import TaskError, shown
 from qrmax.source import Source
@@ -83,71 +82,57 @@ def parse(source: Source) -> RewardMachine:
     return _Reader(source).machine()
 
 
-class _Token(NamedTuple):
-    text: str
-    offset: int
-    is_mark: bool = False  # punctuation; not a name, however it is written
-
-    @property
-    def value(self) -> str:
-        r"""What a quoted text says: `\n` is a new line, `&amp;` an ampersand."""
-        plain = _ESCAPED.sub(lambda found: _LINE_ENDS.get(found[1], found[1]), self.text)
-        return _CODE.sub(_character, plain)
-
-
-_END = ""
-
-
 class _Reader:
     """Reads statement after statement; there is nothing nested, and so nothing is recursive."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.drawing = Drawing(source)
-        self.tokens = _tokens(source)
-        self.token = next(self.tokens)
+        self.cursor = Cursor(source, _TOKEN)
         self.entries: set[str] = set()  # nodes that only show where the first arrow comes from
         self.led: dict[str, list[str]] = {}  # where edges without a label lead
 
     def machine(self) -> RewardMachine:
         self._head()
-        while not self._is("}"):
+        while not self.cursor.at("}"):
             self._statement()
-            while self._is(";"):
-                self._next()
-        self._next()
-        if not self._is(_END):
-            raise self._error("one graph is enough: expected the end of the file")
+            while self.cursor.at(";"):
+                self.cursor.advance()
+        self.cursor.advance()
+        if self.cursor.token.kind != END:
+            raise self.cursor.error("one graph is enough: expected the end of the file")
         self._leave_out_entries()
         return self.drawing.machine()
 
     def _head(self) -> None:
         if self._word() == "strict":
-            self._next()
+            self.cursor.advance()
         if self._word() != "digraph":
-            raise self._error("expected 'digraph'")
-        self._next()
-        if not self.token.is_mark:
-            self.drawing.set("name", self._name().value)
-        self._skip("{")
+            raise self.cursor.error("expected 'digraph'")
+        self.cursor.advance()
+        if not self.cursor.at("{"):
+            self.drawing.set("name", _value(self._name()))
+        self.cursor.skip("{")
 
     def _statement(self) -> None:
-        if self._word() == "subgraph" or self._is("{"):
-            raise self._error("subgraphs are not read; expected a node, an edge or an attribute")
+        if self._word() == "subgraph" or self.cursor.at("{"):
+            raise self.cursor.error(
+                "subgraphs are not read; expected a node, an edge or an attribute"
+            )
         first = self._name()
-        if self._is("="):
-            self._next()
-            self.drawing.set(first.text, self._name().value)
+        if self.cursor.at("="):
+            self.cursor.advance()
+            self.drawing.set(first.text, _value(self._name()))
             return
-        if first.text.lower() in _DEFAULTS and self._is("["):
+        if first.text.lower() in _DEFAULTS and self.cursor.at("["):
             attributes = self._attributes()
             if first.text.lower() == "graph":
                 for key, value in attributes.items():
-                    self.drawing.set(key, value.value)
+                    self.drawing.set(key, _value(value))
             return
         path = [first]
-        while self._is("->"):
-            self._next()
+        while self.cursor.at("->"):
+            self.cursor.advance()
             path.append(self._name())
         attributes = self._attributes()
         for node in path:
@@ -157,20 +142,20 @@ class _Reader:
         for start, end in pairwise(path):
             self._edge(start, end, attributes)
 
-    def _node(self, node: str, attributes: dict[str, _Token]) -> None:
+    def _node(self, node: str, attributes: dict[str, Token]) -> None:
         shape = attributes["shape"].text if "shape" in attributes else ""
         if shape in _ENTRY_SHAPES:
             self.entries.add(node)
         if "label" in attributes:
             name = attributes["label"]
-            self.drawing.names[node] = node if name.text == "\\N" else name.value
+            self.drawing.names[node] = node if name.text == "\\N" else _value(name)
         end = attributes["end"].text if "end" in attributes else ""
         if end in (SUCCESS, FAILURE) or shape == "doublecircle":
             self.drawing.ends[node] = end or SUCCESS
 
-    def _edge(self, start: _Token, end: _Token, attributes: dict[str, _Token]) -> None:
+    def _edge(self, start: Token, end: Token, attributes: dict[str, Token]) -> None:
         if "label" in attributes:
-            arrow = (start.offset, start.text, attributes["label"].value, end.text)
+            arrow = (start.offset, start.text, _value(attributes["label"]), end.text)
             self.drawing.arrows.append(arrow)
         else:
             self.led.setdefault(start.text, []).append(end.text)
@@ -200,63 +185,33 @@ class _Reader:
                     column=column,
                 )
 
-    def _attributes(self) -> dict[str, _Token]:
-        found: dict[str, _Token] = {}
-        while self._is("["):
-            self._next()
-            while not self._is("]"):
+    def _attributes(self) -> dict[str, Token]:
+        found: dict[str, Token] = {}
+        while self.cursor.at("["):
+            self.cursor.advance()
+            while not self.cursor.at("]"):
                 key = self._name().text
-                self._skip("=")
+                self.cursor.skip("=")
                 found[key] = self._name()
-                while self._is(",") or self._is(";"):
-                    self._next()
-            self._next()
+                while self.cursor.at(",") or self.cursor.at(";"):
+                    self.cursor.advance()
+            self.cursor.advance()
         return found
 
-    def _name(self) -> _Token:
-        if self.token.is_mark or self._is(_END):
-            raise self._error("expected a name")
-        name = self.token
-        self._next()
-        return name
+    def _name(self) -> Token:
+        if self.cursor.token.kind in (MARK, END):
+            raise self.cursor.error("expected a name")
+        return self.cursor.advance()
 
     def _word(self) -> str:
-        return "" if self.token.is_mark else self.token.text.lower()
-
-    def _is(self, mark: str) -> bool:
-        return self.token.is_mark and self.token.text == mark
-
-    def _skip(self, mark: str) -> None:
-        if not self._is(mark):
-            raise self._error(f"expected {mark!r}")
-        self._next()
-
-    def _next(self) -> None:
-        self.token = next(self.tokens)
-
-    def _error(self, message: str) -> TaskError:
-        line, column = self.source.place(self.token.offset)
-        found = shown(self.token.text) if self.token.text else "the end"
-        return self.source.error(TaskError, f"{message}, not {found}", line=line, column=column)
+        token = self.cursor.token
+        return token.text.lower() if token.kind == "word" else ""
 
 
-def _tokens(source: Source) -> Iterator[_Token]:
-    at, text = 0, source.text
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            line, column = source.place(at)
-            message = f"unexpected {text[at]!r}"
-            raise source.error(TaskError, message, line=line, column=column)
-        if found.lastgroup == "mark":
-            yield _Token(found[0], at, is_mark=True)
-        elif found.lastgroup == "quoted":
-            yield _Token(found[0][1:-1], at)
-        elif found.lastgroup == "word":
-            yield _Token(found[0], at)
-        at = found.end()
-    while True:
-        yield _Token(_END, len(text), is_mark=True)
+def _value(token: Token) -> str:
+    r"""What a quoted text says: `\n` is a new line, `&amp;` an ampersand."""
+    plain = _ESCAPED.sub(lambda found: _LINE_ENDS.get(found[1], found[1]), token.text)
+    return _CODE.sub(_character, plain)
 
 
 def _character(found: re.Match[str]) -> str:
@@ -271,7 +226,7 @@ def _attributes(attributes: dict[str, str]) -> str:
 
 
 def _quote(text: str) -> str:
-    """A quoted text that Graphviz shows as it is meant, and that `_Token.value` reads back."""
+    """A quoted text that Graphviz shows as it is meant, and that `_value` reads back."""
     plain = _ENTITY.sub("&amp;", text)
     return '"' + "".join(map(_escape, plain)) + '"'
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from qrmax.automata.edges import Edge
 from qrmax.automata.formats.fields import make_machine
+from qrmax.automata.formats.number import number_of
 from qrmax.automata.guards import Guard
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import QRMaxError, TaskError, shown
@@ -26,7 +27,6 @@ SUCCESS, FAILURE = "success", "failure"
 _EDGE_TEXT = re.compile(
     r"(?P<when>[^/,]*)(?:,\s*p\s*=(?P<probability>[^/,]*))?(?:/(?P<reward>[^/,]*))?"
 )
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _FLAGS = {"true": True, "false": False}
 
 
@@ -139,6 +139,7 @@ class Drawing:
 def _number(what: str, text: str | None, otherwise: float) -> float:
     if text is None:
         return otherwise
-    if not _NUMBER.fullmatch(text.strip()):
+    number = number_of(text.strip())
+    if number is None:
         raise TaskError(f"the {what} {shown(text.strip())} of an edge is no number")
-    return float(text)
+    return number

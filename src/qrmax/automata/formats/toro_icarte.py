@@ -28,6 +28,7 @@ from pathlib import Path
 from qrmax.automata.edges import Edge
 from qrmax.automata.formats.ends import ends_by_pay
 from qrmax.automata.formats.fields import make_machine
+from qrmax.automata.formats.number import NUMBER
 from qrmax.automata.guards import Guard, is_proposition
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, QRMaxError, TaskError, shown
@@ -45,10 +46,9 @@ OFFICE_LETTERS: Mapping[str, str] = {
 _WHOLE = r"\s*(-?\d{1,9})\s*"
 _INITIAL = re.compile(_WHOLE)
 _TERMINAL = re.compile(rf"\s*\[({_WHOLE}(?:,{_WHOLE})*)?\]\s*")
-_NUMBER = r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*"
 _EDGE = re.compile(
     rf"\s*\({_WHOLE},{_WHOLE},\s*(['\"])(?P<guard>[^'\"]*)\3\s*,"
-    rf"\s*ConstantRewardFunction\({_NUMBER}\)\s*\)\s*"
+    rf"\s*ConstantRewardFunction\(\s*(?P<reward>{NUMBER})\s*\)\s*\)\s*"
 )
 _LITERAL = r"!?[A-Za-z]"
 _GUARD = re.compile(rf"{_LITERAL}(?:[&|]{_LITERAL})*")
@@ -129,7 +129,7 @@ def _edge(source: Source, number: int, line: str, letters: Mapping[str, str]) ->
     named = _LETTER.sub(lambda letter: letters.get(letter[0], letter[0]), text)
     try:
         guard = Guard.parse("true" if text == "True" else named)
-        return Edge(str(int(parts[1])), guard, str(int(parts[2])), float(parts[5]))
+        return Edge(str(int(parts[1])), guard, str(int(parts[2])), float(parts["reward"]))
     except QRMaxError as error:
         raise source.error(TaskError, str(error), line=number) from error
 
