@@ -26,6 +26,11 @@ Label = frozenset[str]
 """The propositions that are true in a state."""
 
 
+def braced(label: Label) -> str:
+    """A label as a message shows it."""
+    return f"{{{', '.join(sorted(label))}}}"
+
+
 def as_label(names: Iterable[str]) -> Label:
     """A set of propositions; a lone text is refused, since its letters would be taken for them."""
     if isinstance(names, str):
@@ -36,16 +41,6 @@ def as_label(names: Iterable[str]) -> Label:
         raise GuardError(
             f"a label is a set of propositions, not {shown(names)}; use () where nothing is true"
         ) from None
-
-
-def braced(label: Label) -> str:
-    """A label as a message shows it."""
-    return f"{{{', '.join(sorted(label))}}}"
-
-
-def is_proposition(text: str) -> bool:
-    """Whether a guard can name this."""
-    return _NAME.fullmatch(text) is not None and text not in ("true", "false")
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -162,6 +157,11 @@ class Guard:
 
     def __repr__(self) -> str:
         return f"Guard.parse({str(self)!r})"
+
+
+def is_proposition(text: str) -> bool:
+    """Whether a guard can name this."""
+    return _NAME.fullmatch(text) is not None and text not in ("true", "false")
 
 
 def _within(operand: tuple[str, int], operator: str, *, on_the_right: bool = False) -> str:

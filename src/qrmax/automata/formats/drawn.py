@@ -25,7 +25,7 @@ from qrmax.source import Source
 SUCCESS, FAILURE = "success", "failure"
 
 _EDGE_TEXT = re.compile(
-    r"(?P<when>[^/,]*)(?:,\s*p\s*=(?P<probability>[^/,]*))?(?:/(?P<reward>[^/,]*))?"
+    r'(?P<when>(?:[^/,"]|"[^"]*")*)(?:,\s*p\s*=(?P<probability>[^/,]*))?(?:/(?P<reward>[^/,]*))?'
 )
 _FLAGS = {"true": True, "false": False}
 

@@ -49,6 +49,8 @@ _CLASS = re.compile(rf"class\s+({_ID}(?:\s*,\s*{_ID})*)\s+({_ID})")
 _SETTING = re.compile(r'%%\s*(\w+):\s*(".*")\s*')
 _TITLE = re.compile(r"title:\s*(.*)")
 _IGNORED = re.compile(r"%%.*|direction\s+\w+|classDef\s.*|hide empty description")
+_MARKS = "#;:%{}\"\\'<>[]&*/|!?="  # in a name
+_LABEL_MARKS = "#;:%{}"  # in the label of an edge
 _CODE = re.compile(r"#(\d{1,7});|#quot;")
 _COLOURS = {SUCCESS: "fill:#d6f0dc,stroke:#2a7d46", FAILURE: "fill:#f9dcd9,stroke:#b3372c"}
 _ALLOWED = (
@@ -63,11 +65,14 @@ def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
     lines = ["direction LR"]
     lines += [f"%% {key}: {_quote(value)}" for key, value in settings_of(machine).items()]
     lines += [
-        name if name == state else f'state "{_encode(state)}" as {name}'
+        name if name == state else f'state "{_encode(state, _MARKS)}" as {name}'
         for state, name in ids.items()
     ]
     lines.append(f"{_OUTSIDE} --> {ids[machine.initial]}")
-    lines += [f"{ids[e.source]} --> {ids[e.target]} : {edge_text(e)}" for e in machine.edges]
+    lines += [
+        f"{ids[e.source]} --> {ids[e.target]} : {_encode(edge_text(e), _LABEL_MARKS)}"
+        for e in machine.edges
+    ]
     for kind, group in ((SUCCESS, machine.success), (FAILURE, machine.failure)):
         ends = [name for state, name in ids.items() if state in group]
         lines += [f"{name} --> {_OUTSIDE}" for name in ends]
@@ -152,16 +157,17 @@ def _take_arrow(
     elif end == _OUTSIDE:
         drawing.ends[start] = SUCCESS
     else:
-        drawing.arrows.append((offset, start, (label or "true").strip(), end))
+        drawing.arrows.append((offset, start, _decode(label or "true").strip(), end))
 
 
 def _is_plain(name: str) -> bool:
     return _PLAIN.fullmatch(name) is not None and not name.lower().startswith(_KEYWORDS)
 
 
-def _encode(text: str) -> str:
-    """A name between quotes, in which Mermaid's own marks are written as their numbers."""
-    return "".join(c if c.isalnum() or c in " _.,()+-" else f"#{ord(c)};" for c in text)
+def _encode(text: str, marks: str) -> str:
+    """A text in which Mermaid's own marks are written as their numbers."""
+    plain = set(text) - {*marks} - {c for c in text if not c.isprintable()}
+    return "".join(c if c in plain else f"#{ord(c)};" for c in text)
 
 
 def _decode(text: str) -> str:
