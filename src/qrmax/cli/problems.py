@@ -77,7 +77,7 @@ _OPTIONS = (
         "--task",
         metavar="TASK",
         shell_complete=complete_task,
-        help="A task: a name or your own TOML file.",
+        help="A task: a name or your own file.",
     ),
     click.option(
         "--slip",

@@ -96,6 +96,11 @@ def make(
     return office(*map_and_task(name, map, task), OfficeOptions.of(options))
 
 
+def kinds_of_options() -> list[type[Options]]:
+    """The options of all worlds there are."""
+    return [OfficeOptions, ContinuousOptions, *(world.options for world in _WORLDS.values())]
+
+
 def options_of(name: str | None) -> type[Options]:
     """The options of the world of this name, or of one made of a map and a task."""
     if _world(name) in _WORLDS:

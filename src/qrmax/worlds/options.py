@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from qrmax.errors import UnknownNameError
 
@@ -10,7 +10,7 @@ from qrmax.errors import UnknownNameError
 class Options:
     """What the rules of all worlds have in common; each world has a frozen dataclass of its own."""
 
-    __slots__ = ()
+    __slots__: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> Self:

@@ -175,12 +175,12 @@ class _Reader:
             self.drawing.initial = targets[0]
         if self.drawing.initial is not None and self.drawing.initial not in self.drawing.names:
             raise TaskError(f"{self.source.name}: the first arrow leads to no state")
-        for offset, *ends in ((a[0], a[1], a[3]) for a in self.drawing.arrows):
-            if missing := {*ends} - {*self.drawing.names}:
+        for offset, start, _, end in self.drawing.arrows:
+            if missing := [node for node in (start, end) if node not in self.drawing.names]:
                 line, column = self.source.place(offset)
                 raise self.source.error(
                     TaskError,
-                    f"{shown(missing.pop())} is both a state and where the first arrow comes from",
+                    f"{shown(missing[0])} is both a state and where the first arrow comes from",
                     line=line,
                     column=column,
                 )
