@@ -36,6 +36,12 @@ def test_states_that_no_labels_lead_to() -> None:
     assert "never: 's' -> 'u' when 'a & !a' never happens: its guard cannot hold" in blocked
 
 
+def test_a_state_that_is_out_of_reach_is_not_called_a_dead_end_too() -> None:
+    assert kinds(Edge("s", "a", "t"), states=["s", "t", "lost"]) == [
+        "unreachable: no labels lead to 'lost'"
+    ]
+
+
 def test_edges_that_never_happen() -> None:
     shadowed = "never: 's' -> 's' when 'a & b' never happens: other edges come first"
     assert kinds(Edge("s", "a", "t"), Edge("s", "a & b", "s", 2.0)) == [shadowed]

@@ -77,6 +77,7 @@ def samples() -> dict[str, str]:
 
 @pytest.mark.parametrize("suffix", EXACT)
 @given(machine=machines())
+@settings(max_examples=50)
 def test_what_is_written_reads_back_equal(suffix: str, machine: RewardMachine) -> None:
     assert read(write_task(machine, suffix), suffix) == machine
 
@@ -117,7 +118,7 @@ def test_a_machine_read_from_hoa_has_the_same_states_and_ends(machine: RewardMac
 
 @pytest.mark.parametrize("suffix", [*SUFFIXES, "rmspec.json"])
 @given(data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_any_text_is_a_task_or_an_error_that_names_the_file(
     suffix: str, data: st.DataObject
 ) -> None:
@@ -303,6 +304,11 @@ def test_toro_icartes_format_ends_where_no_edge_holds() -> None:
     assert (fallen.failure, fallen.reward) == (True, 0.0)
 
 
+def test_what_toro_icartes_format_says_of_terminal_states_is_not_used() -> None:
+    more = TORO_ICARTE + "(2,0,'f',ConstantRewardFunction(9))\n"
+    assert read(more, ".txt") == read(TORO_ICARTE, ".txt")
+
+
 def test_with_compat_falling_off_beside_an_end_is_paid_as_in_the_original() -> None:
     task = read_task(Source("mine.txt", TORO_ICARTE), compat=True)
     early, late = task.run([{"decoration"}]), task.run([{"coffee"}, {"decoration"}])
@@ -333,6 +339,9 @@ def test_an_rmspec_is_told_from_a_task_of_ours() -> None:
     assert (task.name, task.states) == ("deliver", ("s0", "s1", "s2"))
     assert task.success == {"s2"}
     assert task.run([{"coffee"}, {"mail"}, {"office"}]).rewards == (0.0, 0.0, 1.0)
+    leaving = '{"from_state": "s2", "event": "office", "to_state": "s0"}, {"from_state": "s0"'
+    data = " ".join(RMSPEC.split()).replace('{ "from_state": "s0"', leaving)
+    assert read(data, ".json") == task  # what is said of a terminal state is not used
     for old, new, words in (
         ('"coffee",', '"tea",', "transitions[0].event: 'coffee' is not in event_vocabulary"),
         ('"to_state": "s1"', '"to_state": 1', "transitions[0].to_state: 1 is not text"),

@@ -74,6 +74,8 @@ def test_the_warehouse_is_laid_out_as_published() -> None:
     assert problem.mdp.prob[5, RIGHT].tolist() == pytest.approx([0.9, 0.05, 0.05])
     assert problem.mdp.succ[5, RIGHT].tolist() == [6, 9, 1]
     assert (problem.mdp.succ[5, STAY] == 5).all()
+    assert problem.mdp.succ[0, UP].tolist() == [0, 1, 0]  # a move into a wall slips, too
+    assert problem.mdp.prob[0, UP].tolist() == pytest.approx([0.9, 0.05, 0.05])
     assert problem.machine.outcomes("to_item", {"item"})[0].probability == 0.8
     assert problem.machine.outcomes("to_delivery", {"delivery"})[0] == (0.9, "to_charger", 1.0)
 
