@@ -62,17 +62,18 @@ class Source:
 
     @staticmethod
     def find(
-        spec: str | os.PathLike[str], kind: str, folder: Path, suffix: str, beside: Path = HERE
+        spec: str | os.PathLike[str], kind: str, folder: Path, *suffixes: str, beside: Path = HERE
     ) -> Source:
         """The built-in file of that name in `folder`, or else the user's own file of that path."""
         if not isinstance(spec, str | os.PathLike):
             raise ParameterError(f"{kind} is {spec!r}; allowed: a name or a path")
-        names = builtin_names(folder, suffix)
-        if str(spec) in names:
-            return Source.read(folder / f"{spec}{suffix}")
-        if str(spec).endswith(suffix) or (str(spec) and _exists(beside / spec)):
+        for suffix in suffixes:
+            if str(spec) in builtin_names(folder, suffix):
+                return Source.read(folder / f"{spec}{suffix}")
+        if str(spec).endswith(suffixes) or (str(spec) and _exists(beside / spec)):
             return Source.read(beside / spec)
-        hint = f"a file of your own is given by its path, such as my{suffix}"
+        names = builtin_names(folder, *suffixes)
+        hint = f"a file of your own is given by its path, such as my{suffixes[0]}"
         raise UnknownNameError(kind, str(spec), names, hint=hint)
 
     def lines(self) -> list[str]:
@@ -143,10 +144,13 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         raise SourceError(f"{path or 'the empty path'}: cannot be written: {reason}") from error
 
 
-def builtin_names(folder: Path, suffix: str) -> list[str]:
-    """The names of the files in `folder` and below, without their suffix."""
-    paths = (path.relative_to(folder) for path in folder.rglob(f"*{suffix}"))
-    return sorted(path.as_posix().removesuffix(suffix) for path in paths)
+def builtin_names(folder: Path, *suffixes: str) -> list[str]:
+    """The names of the files in `folder` and below that end so, without their suffix."""
+    return sorted(
+        path.relative_to(folder).as_posix().removesuffix(suffix)
+        for suffix in suffixes
+        for path in folder.rglob(f"*{suffix}")
+    )
 
 
 def _unreadable(status: os.stat_result) -> str:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odd_machines import machines
 from qrmax.automata.edges import Edge
 from qrmax.automata.files import format_task, load_task, parse_task, save_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import QRMaxError, SourceError, TaskError, UnknownNameError
 from qrmax.source import Source
-from random_problems import with_chances
 
 COFFEE_AND_MAIL = (("coffee", "mail"), ("mail", "coffee"))
 
@@ -44,32 +44,10 @@ def in_edge(text: str) -> str:
     return f'initial = "s"\nedges = [{{ from = "s", when = "a", to = "s" }}, {{ {text} }}]'
 
 
-@st.composite
-def machines(draw: st.DrawFn) -> RewardMachine:
-    odd = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\\n\r\t\x7f\x00#='))
-    names = draw(st.lists(odd, min_size=3, max_size=6, unique=True))
-    inner = st.sampled_from(names[:-2])
-    guards = st.sampled_from(["a", "a & !b", "!(a | b) & c", "true", "a | b & c", "!!x_1"])
-    rewards = st.floats(allow_nan=False, allow_infinity=False)
-    states = draw(st.none() | st.permutations(names))
-    edges = draw(st.lists(st.builds(Edge, inner, guards, st.sampled_from(names), rewards)))
-    if draw(st.booleans()):
-        edges = with_chances(edges, [draw(st.floats(1e-9, 1.0)) for _ in edges])
-    return RewardMachine(
-        edges,
-        initial=draw(inner),
-        success=names[-1:],
-        failure=draw(st.sampled_from([[], names[-2:-1]])),
-        states=states,
-        undefined=draw(st.sampled_from(["stay", "fail"])),
-        consume_initial=draw(st.booleans()),
-        name=draw(odd),
-        description=draw(odd),
-    )
-
-
-def test_the_built_in_tasks_are_those_of_the_paper() -> None:
-    assert task_names() == sorted([*SPECIFICATION, "continuous/ab", "continuous/abc"])
+def test_the_built_in_tasks_are_those_of_the_paper_and_of_other_worlds() -> None:
+    others = ["continuous/ab", "continuous/abc", "river-swim/noisy-patrol", "river-swim/patrol"]
+    others += ["warehouse/deliver", *(f"toro-icarte/t{number}" for number in range(1, 5))]
+    assert task_names() == sorted([*SPECIFICATION, *others])
 
 
 def test_the_tasks_of_the_other_worlds_visit_in_order() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qrmax.automata.guards import MAX_TOKENS, Guard
+from qrmax.automata.guards import MAX_TOKENS, Guard, is_proposition
 from qrmax.errors import GuardError, QRMaxError
 
 NAMES = ("coffee", "mail", "_x1", "truely")
@@ -266,3 +266,29 @@ def test_a_guard_error_is_one_of_ours_and_a_value_error() -> None:
 def test_a_guard_made_of_text_says_how_to_read_it() -> None:
     with pytest.raises(GuardError, match=r"Guard\.parse"):
         Guard("coffee")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["a", "!a & b", "a & (b | !c)", "true", "!(a | b) & c"])
+def test_an_example_is_a_label_for_which_the_guard_holds(text: str) -> None:
+    example = Guard.parse(text).example()
+    assert example is not None
+    assert Guard.parse(text).holds(example)
+    assert Guard.parse(f"({text}) & !({text})").example() is None
+
+
+@pytest.mark.parametrize("label", [(), ("a",), ("b",), ("a", "b")])
+def test_but_not_holds_where_one_guard_does_and_the_other_does_not(label: tuple[str, ...]) -> None:
+    for one, other in (("a", "b"), ("true", "a | b"), ("a | b", "a & b"), ("true", "true")):
+        both = Guard.parse(one).but_not(Guard.parse(other))
+        assert both.holds(label) == (
+            Guard.parse(one).holds(label) and not Guard.parse(other).holds(label)
+        )
+        assert Guard.parse(str(both)) == both
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [("coffee", True), ("x_1", True), ("true", False), ("", False), ("a b", False), ("1a", False)],
+)
+def test_what_a_guard_can_name(text: str, verdict: bool) -> None:
+    assert is_proposition(text) is verdict

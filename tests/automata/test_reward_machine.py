@@ -214,3 +214,12 @@ def test_str_is_a_table_for_people() -> None:
 def test_propositions_are_those_of_every_guard() -> None:
     assert coffee_task().propositions == {"coffee", "mud", "office"}
     assert RewardMachine([], initial="s").propositions == frozenset()
+
+
+@given(machines())
+def test_of_the_events_of_a_state_exactly_one_happens(machine: RewardMachine) -> None:
+    for state in machine.states:
+        events = machine.events(state)
+        for label in LABELS:
+            (happens,) = [event for event in events if event.guard.holds(label)]
+            assert happens.outcomes == machine.outcomes(state, label)

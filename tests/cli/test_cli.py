@@ -19,6 +19,8 @@ VERBS = (
     ["show"],
     ["show", "map"],
     ["show", "task"],
+    ["check"],
+    ["convert"],
     ["solve"],
     ["run"],
     ["plan"],
@@ -60,13 +62,27 @@ def test_list_shows_worlds_maps_tasks_agents_and_studies() -> None:
     lines = answer("list").split("\n")
     assert lines[0] == "worlds: office/MAP/TASK, such as office/map1/exp5"
     assert "map1   12 x 9    2,7" in lines
-    assert any(line.startswith("exp5        9 states  Visit A") for line in lines)
+    assert any(re.match(r"exp5 +9 states  Visit A", line) for line in lines)
     assert "map1" not in answer("list", "tasks")
     names = json.loads(answer("list", "--json"))
     assert [*names] == ["worlds", "maps", "tasks", "agents", "studies"]
     assert "office/map1/exp5" in names["worlds"]
     assert names["maps"] == ["map0", "map1", "map2", "map3", "map4"]
     assert [*json.loads(answer("list", "maps", "--json"))] == ["maps"]
+
+
+def test_the_worlds_of_others_have_names_and_a_size() -> None:
+    assert "  warehouse/deliver\n" in answer("list", "worlds")
+    small = json.loads(answer("solve", "warehouse/deliver", "--size", "3", "--json"))
+    assert (small["states"], small["task_states"]) == (9, 3)
+    usual = json.loads(answer("solve", "warehouse/deliver", "--json"))
+    assert usual["states"] == 25
+    assert usual["start_value"] == pytest.approx(
+        qrmax.solve(qrmax.make("warehouse/deliver")).start_value
+    )
+    refused = run("solve", "office/map1/exp1", "--size", "3")
+    assert refused.returncode == 2
+    assert "--size is for river-swim and warehouse." in refused.stderr
 
 
 def test_show_map_draws_the_start_and_explains_the_tiles() -> None:

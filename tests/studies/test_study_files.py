@@ -1012,3 +1012,21 @@ def test_anything_further_inside_is_a_study_or_an_error(
 def test_a_study_can_be_changed_in_python(folder: Path) -> None:
     study = parsed(folder, GOOD)
     assert len(replace(study, seeds=(3,))) == 1
+
+
+def test_a_study_takes_tasks_in_any_format_and_worlds_of_any_kind(tmp_path: Path) -> None:
+    (tmp_path / "row.txt").write_text("start: 0,0\n\n. c . O *\n")
+    qrmax.save_task(qrmax.load_task("exp1"), tmp_path / "mine.mmd")
+    (tmp_path / "study.toml").write_text(
+        'problems = [{ map = "row.txt", task = "mine.mmd" },'
+        ' { map = "row.txt", task = "toro-icarte/t1", label = "his" },'
+        ' "office/map1/toro-icarte/t1", { name = "warehouse/deliver", size = 3 }, "river-swim/*"]\n'
+        'agents = [{ agent = "qrmax", t_task = 20 }]\nseeds = 1\n'
+    )
+    study = qrmax.load_study(tmp_path / "study.toml")
+    labels = ["office/row/exp1", "his", "office/map1/toro-icarte/t1", "warehouse/deliver"]
+    assert study.problems == (*labels, "river-swim/patrol", "river-swim/noisy-patrol")
+    made = [cell.problem.make() for cell in study.cells]
+    assert made[0].machine == qrmax.load_task("exp1")
+    assert made[1].machine == made[2].machine == qrmax.load_task("toro-icarte/t1")
+    assert made[3].n_states == 9

@@ -16,7 +16,7 @@ from gym_worlds import in_order
 from qrmax.errors import MapError, ParameterError, QRMaxError, QRMaxWarning, UnknownNameError
 from qrmax.model.continuous import ContinuousProblem
 from qrmax.model.plane import LEFT, RIGHT, cell_of
-from qrmax.worlds.catalog import all_names, is_continuous, problem_names
+from qrmax.worlds.catalog import all_names, benchmark_names, is_continuous, problem_names
 from qrmax.worlds.continuous import ContinuousOptions, continuous_names
 
 
@@ -39,7 +39,7 @@ def test_the_names_are_the_offices_and_four_worlds_more() -> None:
     offices = {f"continuous/{name}" for name in problem_names()}
     others = {"frozen-lake/abc", "line/ab", "corridor/abc", "bottleneck/abc"}
     assert {*continuous_names()} == offices | {f"continuous/{name}" for name in others}
-    assert all_names() == problem_names() + continuous_names()
+    assert all_names() == problem_names() + benchmark_names() + continuous_names()
 
 
 REGIONS = {"A": (0.35, 0.45), "B": (0.55, 0.65), "C": (0.75, 0.85)}

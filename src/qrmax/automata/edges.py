@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from qrmax.automata.guards import Guard
-from qrmax.errors import TaskError, shown
+from qrmax.errors import GuardError, TaskError, shown
 
+EVERYWHERE = Guard.parse("true")
 ROUNDING = 1e-9  # how far from 1 the probabilities of an event may add up and still mean 1
 
 
@@ -88,6 +89,34 @@ def events_of(edges: Iterable[Edge]) -> list[Event]:
     for edge in edges:
         alternatives.setdefault(edge.guard, []).append(edge)
     return [Event(guard, _outcomes(group)) for guard, group in alternatives.items()]
+
+
+def exclusive(events: Iterable[Event], otherwise: tuple[Outcome, ...]) -> list[Event]:
+    """The same events with guards of which exactly one holds for each label.
+
+    `otherwise` is what happens where none of them does; events that can never happen are left out.
+    """
+    found: list[Event] = []
+    rest = EVERYWHERE
+    before: list[Guard] = []
+    for event in events:
+        guard = event.guard
+        for earlier in before:
+            if _can_hold(guard, earlier):
+                guard = guard.but_not(earlier)
+        before.append(event.guard)
+        rest = rest.but_not(event.guard)
+        if _can_hold(guard):
+            found.append(Event(guard, event.outcomes))
+    return [*found, Event(rest, otherwise)] if _can_hold(rest) else found
+
+
+def _can_hold(guard: Guard, other: Guard | None = None) -> bool:
+    """Whether the guard, or both, can hold; yes where that is too hard to tell."""
+    try:
+        return (guard.example() if other is None else guard.overlap(other)) is not None
+    except GuardError:
+        return True
 
 
 def _outcomes(edges: Sequence[Edge]) -> tuple[Outcome, ...]:

@@ -1,170 +1,113 @@
-"""Tasks as TOML files: the built-in ones and the user's own load through the same function.
+"""Tasks as files: the suffix says in which format. Built-in tasks load through the same function.
 
-    name = "exp1"
-    description = "Bring coffee to the office."
-    initial = "start"
-    success = ["delivered"]
-    edges = [
-      { from = "start", when = "coffee", to = "has_coffee" },
-      { from = "has_coffee", when = "office", to = "delivered", reward = 1.0 },
-    ]
+    .toml            the form to write by hand           read and written, equal
+    .json            the same keys; also RMSpec          read and written, equal (RMSpec: read)
+    .dot .gv         Graphviz                            read and written, equal
+    .mmd .mermaid    Mermaid state diagrams              read and written, equal
+    .hoa             automata tools                      read and written, doing the same
+    .txt             Toro Icarte's reward machines       read
 
-An edge may have a `probability` below 1: other edges from the same state with the same `when` share
-what is left to 1, and otherwise the machine stays where it is.
-
-Optional keys: `failure`, `states` (to fix their order), `undefined`, `strict`, `consume_initial`.
+Each format has a module in `formats`, with what it looks like.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-from qrmax.automata.edges import Edge
-from qrmax.automata.guards import Guard
-from qrmax.automata.reward_machine import FELL_OFF, RewardMachine
-from qrmax.errors import GuardError, QRMaxError, TaskError, UnknownNameError, shown
+from qrmax.automata.formats import dot, hoa, json, mermaid, toml, toro_icarte
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import ParameterError, TaskError, UnknownNameError
 from qrmax.source import Source, builtin_names, write_whole
 
 TASKS = Path(__file__).parent / "tasks"
 SUFFIX = ".toml"
+MOST_CHARACTERS = 8 * 2**20  # of a task: some 80,000 edges
 
-_TEXT, _FLAG, _LIST, _NUMBER = (str,), (bool,), (list,), (int, float)
-_MACHINE_KEYS: dict[str, tuple[type, ...]] = {
-    "name": _TEXT,
-    "description": _TEXT,
-    "initial": _TEXT,
-    "success": _LIST,
-    "failure": _LIST,
-    "states": _LIST,
-    "undefined": _TEXT,
-    "strict": _FLAG,
-    "consume_initial": _FLAG,
-    "edges": _LIST,
+parse_task = toml.parse  # as text, a task is TOML
+format_task = toml.format
+
+_FORMATS = {
+    ".toml": toml,
+    ".json": json,
+    ".dot": dot,
+    ".gv": dot,
+    ".mmd": mermaid,
+    ".mermaid": mermaid,
+    ".hoa": hoa,
 }
-_EDGE_KEYS: dict[str, tuple[type, ...]] = {
-    "from": _TEXT,
-    "when": _TEXT,
-    "to": _TEXT,
-    "reward": _NUMBER,
-    "probability": _NUMBER,
+_READERS: Mapping[str, Callable[[Source], RewardMachine]] = {
+    **{suffix: module.parse for suffix, module in _FORMATS.items()},
+    ".txt": toro_icarte.parse,
 }
-_WORDS: dict[type, str] = {str: "text", bool: "true or false", list: "a list", int: "a number"}
+_WRITERS: Mapping[str, Callable[[RewardMachine], str]] = {
+    suffix: module.format for suffix, module in _FORMATS.items()
+}
+
+SUFFIXES = tuple(_READERS)
+"""Of the files that can be read."""
 
 
 def task_names() -> list[str]:
     """The names of the built-in tasks."""
-    return builtin_names(TASKS, SUFFIX)
+    return builtin_names(TASKS, *SUFFIXES)
 
 
-def load_task(task: str | os.PathLike[str]) -> RewardMachine:
-    """Read a task: a built-in one by its name, or your own TOML file by its path.
+def load_task(
+    task: str | os.PathLike[str],
+    *,
+    letters: Mapping[str, str] | None = None,
+    compat: bool = False,
+) -> RewardMachine:
+    """Read a task: a built-in one by its name, or your own file by its path.
 
     >>> load_task("exp1")
     RewardMachine('exp1': 3 states, 2 edges, 'start' -> success 'delivered')
+
+    Files of Toro Icarte's reward machines (`.txt`) name propositions by letters: `letters` says
+    what they mean, such as `{"f": "coffee"}`; without it they are those of the Office World.
+    `compat` pays for falling off the machine, as the original does.
     """
-    return parse_task(Source.find(task, "task", TASKS, SUFFIX))
+    source = Source.find(task, "task", TASKS, *SUFFIXES)
+    return read_task(source, letters=letters, compat=compat)
 
 
 def save_task(machine: RewardMachine, path: str | os.PathLike[str]) -> None:
-    """Write a task to a TOML file, whole or not at all."""
+    """Write a task to a file, whole or not at all, in the format that its suffix says."""
     try:
-        data = format_task(machine).encode()
+        data = write_task(machine, _suffix(path)).encode()
     except UnicodeEncodeError as error:
         raise TaskError(f"{machine.name!r} holds a character that is no text: {error}") from error
     write_whole(path, data)
 
 
-def parse_task(source: Source) -> RewardMachine:
-    """Read a task from TOML text."""
-    try:
-        data = tomllib.loads(source.text)
-    except (ValueError, RecursionError) as error:  # ValueError: also a number of 5000 digits
-        raise TaskError(f"{source.name}: not valid TOML: {error}") from error
-    _check_keys(source, "", data, _MACHINE_KEYS, required=("initial", "edges"))
-    for key in ("success", "failure", "states"):
-        for item in data.get(key, []):
-            if not isinstance(item, str):
-                raise TaskError(f"{source.name}, {key}: {shown(item)} is not a state's name")
-    data.setdefault("name", Path(source.name).stem)
-    edges = [_parse_edge(source, number, edge) for number, edge in enumerate(data.pop("edges"))]
-    try:
-        return RewardMachine(edges, **data)
-    except QRMaxError as error:
-        raise TaskError(f"{source.name}: {error}") from error
+def read_task(
+    source: Source, *, letters: Mapping[str, str] | None = None, compat: bool = False
+) -> RewardMachine:
+    """Read a task from a text, in the format that the suffix of its name says."""
+    suffix = _suffix(source.name)
+    if len(source.text) > MOST_CHARACTERS:
+        raise TaskError(
+            f"{source.name}: {len(source.text)} characters; the most allowed are {MOST_CHARACTERS}"
+        )
+    if suffix == ".txt":
+        return toro_icarte.parse(source, letters=letters, compat=compat)
+    if letters is not None or compat:
+        raise ParameterError(f"letters and compat are for .txt files; {source.name} is none")
+    if suffix not in _READERS:
+        raise UnknownNameError("format", suffix, _READERS)
+    return _READERS[suffix](source)
 
 
-def format_task(machine: RewardMachine) -> str:
-    """A task as TOML text that `parse_task` reads back to an equal machine."""
-    falls_off = machine.undefined == "fail"
-    lines = [f"name = {_quote(machine.name)}"]
-    if machine.description:
-        lines.append(f"description = {_quote(machine.description)}")
-    lines.append(f"initial = {_quote(machine.initial)}")
-    implied = {FELL_OFF} if falls_off else set()
-    for key, group in (("success", machine.success), ("failure", machine.failure - implied)):
-        if group:
-            lines.append(f"{key} = [{', '.join(map(_quote, sorted(group)))}]")
-    lines.append(f"states = [{', '.join(map(_quote, machine.states))}]")
-    if falls_off:
-        lines.append('undefined = "fail"')
-    if machine.strict:
-        lines.append("strict = true")
-    if not machine.consume_initial:
-        lines.append("consume_initial = false")
-    lines += ["edges = [", *(f"  {_format_edge(edge)}," for edge in machine.edges), "]"]
-    return "\n".join(lines) + "\n"
+def write_task(machine: RewardMachine, suffix: str) -> str:
+    """A task as text, in the format of this suffix."""
+    if suffix not in _WRITERS:
+        hint = f"{suffix} files can only be read" if suffix in _READERS else ""
+        raise UnknownNameError("format", suffix, _WRITERS, hint=hint)
+    return _WRITERS[suffix](machine)
 
 
-def _parse_edge(source: Source, number: int, edge: Any) -> Edge:
-    place = f"edges[{number}]"
-    if not isinstance(edge, dict):
-        shape = "{ from = ..., when = ..., to = ... }"
-        raise TaskError(f"{source.name}, {place}: {shown(edge)} is not a table such as {shape}")
-    _check_keys(source, place, edge, _EDGE_KEYS, required=("from", "when", "to"))
-    try:
-        guard = Guard.parse(edge["when"])
-    except GuardError as error:
-        raise TaskError(f"{source.name}, {place}.when: {error}") from error
-    try:
-        chance = edge.get("probability", 1.0)
-        return Edge(edge["from"], guard, edge["to"], edge.get("reward", 0.0), chance)
-    except TaskError as error:
-        raise TaskError(f"{source.name}, {place}: {error}") from error
-
-
-def _check_keys(
-    source: Source,
-    place: str,
-    table: dict[str, Any],
-    allowed: dict[str, tuple[type, ...]],
-    required: tuple[str, ...],
-) -> None:
-    prefix = f"{place}." if place else ""
-    for key, value in table.items():
-        if key not in allowed:
-            error = UnknownNameError("key", f"{prefix}{key}", [prefix + name for name in allowed])
-            raise TaskError(f"{source.name}: {error}")
-        fits = isinstance(value, allowed[key])
-        if not fits or (isinstance(value, bool) and bool not in allowed[key]):
-            wanted = _WORDS[allowed[key][0]]
-            raise TaskError(f"{source.name}, {prefix}{key}: {shown(value)} is not {wanted}")
-    for key in required:
-        if key not in table:
-            raise TaskError(f"{source.name}: the key {prefix}{key} is missing")
-
-
-def _format_edge(edge: Edge) -> str:
-    parts = {"from": edge.source, "when": str(edge.guard), "to": edge.target}
-    text = ", ".join(f"{key} = {_quote(value)}" for key, value in parts.items())
-    reward = f", reward = {edge.reward!r}" if edge.reward else ""
-    chance = f", probability = {edge.probability!r}" if edge.probability < 1.0 else ""
-    return f"{{ {text}{reward}{chance} }}"
-
-
-def _quote(text: str) -> str:
-    """A TOML basic string: JSON's escapes are TOML's, but for DEL, which JSON leaves bare."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _suffix(path: str | os.PathLike[str]) -> str:
+    """What a name ends in; one without an ending is taken for TOML."""
+    return Path(path).suffix.lower() or SUFFIX

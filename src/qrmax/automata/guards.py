@@ -26,6 +26,11 @@ Label = frozenset[str]
 """The propositions that are true in a state."""
 
 
+def braced(label: Label) -> str:
+    """A label as a message shows it."""
+    return f"{{{', '.join(sorted(label))}}}"
+
+
 def as_label(names: Iterable[str]) -> Label:
     """A set of propositions; a lone text is refused, since its letters would be taken for them."""
     if isinstance(names, str):
@@ -85,11 +90,22 @@ class Guard:
         >>> Guard.parse("coffee").overlap(Guard.parse("mail & !coffee")) is None
         True
         """
-        both = Guard((*self.postfix, *other.postfix, "&"))
-        return both._witness(sorted(both.propositions))
+        return Guard((*self.postfix, *other.postfix, "&")).example()
 
-    def _witness(self, names: list[str]) -> Label | None:
-        """A label for which the guard holds: decide one name after another, cut what is settled."""
+    def but_not(self, other: Guard) -> Guard:
+        """The guard that holds where this one does and the other does not.
+
+        >>> print(Guard.parse("coffee").but_not(Guard.parse("mail | mud")))
+        coffee & !(mail | mud)
+        """
+        if self.postfix == ("true",):
+            return Guard((*other.postfix, "!"))
+        return Guard((*self.postfix, *other.postfix, "!", "&"))
+
+    def example(self) -> Label | None:
+        """A label for which the guard holds, or None where there is no such label."""
+        names = sorted(self.propositions)
+        # decide one name after another, cut what is settled
         undecided: list[dict[str, bool]] = [{}]
         for _ in range(MAX_TRIALS):
             if not undecided:
@@ -141,6 +157,11 @@ class Guard:
 
     def __repr__(self) -> str:
         return f"Guard.parse({str(self)!r})"
+
+
+def is_proposition(text: str) -> bool:
+    """Whether a guard can name this."""
+    return _NAME.fullmatch(text) is not None and text not in ("true", "false")
 
 
 def _within(operand: tuple[str, int], operator: str, *, on_the_right: bool = False) -> str:

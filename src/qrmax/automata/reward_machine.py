@@ -20,14 +20,16 @@ from the generator that `step` is given, one number for each event that has seve
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.automata.edges import Edge, Event, Outcome, events_of
-from qrmax.automata.guards import Label, as_label
+from qrmax.automata.edges import Edge, Event, Outcome, events_of, exclusive
+from qrmax.automata.equivalence import Counterexample, counterexample
+from qrmax.automata.guards import Label, as_label, braced
 from qrmax.draw import draw
 from qrmax.errors import TaskError, check_choice
 
@@ -164,6 +166,26 @@ class RewardMachine:
             ahead += targets
         return frozenset(reached)
 
+    def counterexample(self, other: RewardMachine) -> Counterexample | None:
+        """The shortest labels after which the other machine does something else, or None.
+
+        Machines do the same if they pay the same and end alike, whatever labels they read from
+        their initial states; what states are called does not matter, nor does
+        `consume_initial`: whether the label of the start is one of those that are read.
+
+        >>> wanted = RewardMachine([Edge("s", "a & b", "t", 1)], initial="s", success=["t"])
+        >>> given = RewardMachine([Edge("s", "a", "t", 1)], initial="s", success=["t"])
+        >>> print(wanted.counterexample(given))
+        at the start, reading {a}:
+          task  's' -> 's', reward 0
+          task  's' -> 't', reward 1
+        """
+        return counterexample(self, other)
+
+    def equivalent(self, other: RewardMachine) -> bool:
+        """Whether the other machine does the same: see `counterexample`."""
+        return self.counterexample(other) is None
+
     def index(self, state: str) -> int:
         """The number of a state in the table form."""
         self._check_state(state)
@@ -179,9 +201,20 @@ class RewardMachine:
         for event in self._events_of[state]:
             if event.guard.holds(read):
                 return event.outcomes
-        if self.undefined == "fail" and state not in self.terminal:
-            return (Outcome(1.0, FELL_OFF, 0.0),)
-        return (Outcome(1.0, state, 0.0),)
+        return self._otherwise(state)
+
+    def events(self, state: str) -> list[Event]:
+        """What can happen in a state: for each label exactly one of the guards holds.
+
+        >>> task = RewardMachine([Edge("s", "a", "t"), Edge("s", "b", "u")], initial="s")
+        >>> for event in task.events("s"):
+        ...     print(event.guard, "->", event.outcomes[0].state)
+        a -> t
+        b & !a -> u
+        !a & !b -> s
+        """
+        self._check_state(state)
+        return exclusive(self._events_of[state], self._otherwise(state))
 
     def step(
         self, state: str, label: Iterable[str], rng: np.random.Generator | None = None
@@ -197,7 +230,7 @@ class RewardMachine:
         if len(outcomes) > 1:
             if rng is None:
                 raise TaskError(
-                    f"{self.name}: what {_braced(read)} does in {state!r} is random; "
+                    f"{self.name}: what {braced(read)} does in {state!r} is random; "
                     "give a generator to draw from, such as rng=np.random.default_rng(7)"
                 )
             chosen = outcomes[draw((o.probability for o in outcomes), rng.random())]
@@ -209,7 +242,7 @@ class RewardMachine:
         state = self._first_state(read)
         if state is None:
             raise TaskError(
-                f"{self.name}: the start reads {_braced(read)}, and what that does in "
+                f"{self.name}: the start reads {braced(read)}, and what that does in "
                 f"{self.initial!r} is random; set consume_initial = false, or change the labels"
             )
         return state
@@ -312,8 +345,9 @@ class RewardMachine:
                         f"{self.name}: state {state!r} is used but not among the declared states "
                         f"{', '.join(map(repr, self.states))}"
                     )
+            times = Counter(declared)
             for state in self.states:  # FELL_OFF may be declared as well as implied
-                if declared.count(state) > 1 + (state == FELL_OFF and self.undefined == "fail"):
+                if times[state] > 1 + (state == FELL_OFF and self.undefined == "fail"):
                     raise TaskError(f"{self.name}: state {state!r} is declared twice")
         if both := self.success & self.failure:
             raise TaskError(f"{self.name}: {sorted(both)[0]!r} is both a success and a failure")
@@ -330,6 +364,11 @@ class RewardMachine:
             return {state: events_of(edges) for state, edges in self._edges_of.items()}
         except TaskError as error:
             raise TaskError(f"{self.name}: {error}") from error
+
+    def _otherwise(self, state: str) -> tuple[Outcome, ...]:
+        """What a label does that no edge is for."""
+        falls_off = self.undefined == "fail" and state not in self.terminal
+        return (Outcome(1.0, FELL_OFF if falls_off else state, 0.0),)
 
     def _first_state(self, label: Label) -> str | None:
         """Where an episode starts in a world state with this label; None where that is random."""
@@ -349,7 +388,7 @@ class RewardMachine:
                         raise TaskError(
                             f"{self.name}: strict, but two edges of {edge.source!r} overlap\n"
                             f"  {edge!r}\n  {rival!r}\n"
-                            f"  both hold where exactly {_braced(label)} is true;\n"
+                            f"  both hold where exactly {braced(label)} is true;\n"
                             f"  make one guard exclude the other, or drop strict: the first wins"
                         )
 
@@ -358,10 +397,6 @@ class RewardMachine:
             raise TaskError(
                 f"{self.name} has no state {state!r}; states: {', '.join(map(repr, self.states))}"
             )
-
-
-def _braced(label: Label) -> str:
-    return f"{{{', '.join(sorted(label))}}}"
 
 
 def _names(what: str, names: Iterable[str]) -> frozenset[str]:

@@ -17,7 +17,7 @@ def list_names(kind: str | None, as_json: bool) -> None:
     from qrmax.agents.registry import agent_names
     from qrmax.automata.files import load_task, task_names
     from qrmax.studies.library import study_names
-    from qrmax.worlds.catalog import all_names
+    from qrmax.worlds.catalog import all_names, benchmark_names
     from qrmax.worlds.continuous import continuous_names
     from qrmax.worlds.grid import load_map, map_names
 
@@ -37,6 +37,9 @@ def list_names(kind: str | None, as_json: bool) -> None:
             click.echo()
         if each == "worlds":
             click.echo("worlds: office/MAP/TASK, such as office/map1/exp5")
+            click.echo("benchmarks of others: office/map1/toro-icarte/t1 to t4 and")
+            for name in benchmark_names():
+                click.echo(f"  {name}")
             click.echo("with real positions: continuous/office/MAP/TASK and")
             for name in continuous_names():
                 if "/office/" not in name:

@@ -13,7 +13,9 @@ from typing import Any
 import click
 
 from qrmax._version import __version__
+from qrmax.cli.check import check
 from qrmax.cli.completion import completion
+from qrmax.cli.convert import convert
 from qrmax.cli.curves import curves
 from qrmax.cli.doctor import doctor
 from qrmax.cli.listing import list_names
@@ -53,6 +55,8 @@ def cli() -> None:
 for _verb in (
     list_names,
     show,
+    check,
+    convert,
     solve,
     run,
     plan,

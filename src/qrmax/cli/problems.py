@@ -77,7 +77,7 @@ _OPTIONS = (
         "--task",
         metavar="TASK",
         shell_complete=complete_task,
-        help="A task: a name or your own TOML file.",
+        help="A task: a name or your own file.",
     ),
     click.option(
         "--slip",
@@ -90,6 +90,11 @@ _OPTIONS = (
         "--slips",
         type=click.Choice(SLIPS),
         help="Where it goes then.  [default: as the map says]",
+    ),
+    click.option(
+        "--size",
+        type=int,
+        help="River swim: how many places; warehouse: how many rows.  [default: 6; 5]",
     ),
     click.option(
         "--step",
@@ -143,6 +148,13 @@ def is_continuous(problem: str | None) -> bool:
     return problem is not None and problem.startswith("continuous/")
 
 
+_FOR = {
+    "step": "worlds with real positions",
+    "noise": "worlds with real positions",
+    "size": "river-swim and warehouse",
+}
+
+
 def make_problem(problem: str | None, map_: str | None, task: str | None, **options: Any) -> Any:
     """The problem that these options describe."""
     if problem is None and (map_ is None or task is None):
@@ -155,7 +167,11 @@ def make_problem(problem: str | None, map_: str | None, task: str | None, **opti
     context, known = click.get_current_context(), option_names(problem)
     for name in options.keys() - {*known}:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            what = "worlds with real positions" if name in ("step", "noise") else "office worlds"
+            what = _FOR.get(name, "office worlds")
             raise click.UsageError(f"--{name.replace('_', '-')} is for {what}.")
-    given = {name: value for name, value in options.items() if name in known}
+    given = {
+        name: value
+        for name, value in options.items()
+        if name in known and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
     return make(problem, map=map_, task=task, **given)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from qrmax.cli.output import as_json, examples, print_facts, print_json
+from qrmax.cli.output import as_json, examples, print_facts, print_json, write_or_print
 from qrmax.cli.problems import complete_map, complete_task
+
+if TYPE_CHECKING:
+    from qrmax.automata.reward_machine import RewardMachine
 
 
 @click.group(epilog=examples("qrmax show map map1"))
@@ -56,39 +60,48 @@ def show_map(name: str, output: Path | None, as_json: bool) -> None:
         )
 
 
+FORMATS = ("text", "toml", "json", "dot", "mermaid", "svg", "hoa")
+
+
 @show.command(
-    name="task", epilog=examples("qrmax show task exp5", "qrmax show task my.toml --json")
+    name="task",
+    epilog=examples(
+        "qrmax show task exp5",
+        "qrmax show task my.toml --format mermaid",
+        "qrmax show task my.toml -o my.svg",
+    ),
 )
 @click.argument("name", metavar="TASK", shell_complete=complete_task)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    help="What to show it as.  [default: as the output file says, or text]",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write it to this file instead."
+)
 @as_json
-def show_task(name: str, as_json: bool) -> None:
-    """Show TASK: the name of a built-in one, or your own TOML file."""
+def show_task(name: str, format_: str | None, output: Path | None, as_json: bool) -> None:
+    """Show TASK: the name of a built-in one, or your own file."""
     from qrmax.automata.files import load_task
 
     task = load_task(name)
-    if not as_json:
-        click.echo(str(task))
-        return
-    print_json(
-        {
-            "name": task.name,
-            "description": task.description,
-            "states": list(task.states),
-            "initial": task.initial,
-            "success": sorted(task.success),
-            "failure": sorted(task.failure),
-            "undefined": task.undefined,
-            "strict": task.strict,
-            "consume_initial": task.consume_initial,
-            "edges": [
-                {
-                    "from": e.source,
-                    "when": str(e.guard),
-                    "to": e.target,
-                    "reward": e.reward,
-                    "probability": e.probability,
-                }
-                for e in task.edges
-            ],
-        }
-    )
+    suffix = "" if output is None else output.suffix.lower().removeprefix(".")
+    by_suffix = {"gv": "dot", "mmd": "mermaid", "txt": "text"}.get(suffix, suffix)
+    shown = "json" if as_json else format_ or (by_suffix if by_suffix in FORMATS else "text")
+    write_or_print(_shown(task, shown).encode(), output)
+    if output is not None:
+        click.echo(f"written to {output}", err=True)
+
+
+def _shown(task: RewardMachine, format_: str) -> str:
+    if format_ == "text":
+        return f"{task}\n"
+    if format_ == "svg":
+        from qrmax.report.machine_svg import draw_machine
+
+        return draw_machine(task)
+    from qrmax.automata.files import write_task
+
+    return write_task(task, f".{format_}")

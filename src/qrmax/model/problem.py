@@ -25,6 +25,7 @@ from qrmax.automata.guards import Label, as_label
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ModelError, ParameterError, check_count, warn
 from qrmax.model.mdp import TabularMDP
+from qrmax.model.step_labels import split_by_label
 
 
 class Problem:
@@ -69,6 +70,24 @@ class Problem:
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
         warn_of_what_can_never_be(self)
+
+    @staticmethod
+    def with_step_labels(
+        mdp: TabularMDP,
+        machine: RewardMachine,
+        labels: Iterable[Iterable[str]],
+        label: ArrayLike,
+        *,
+        start_label: int = 0,
+        **options: Any,
+    ) -> Problem:
+        """A problem in which labels belong to steps: `label[s, a, k]` is that of `succ[s, a, k]`.
+
+        Its states are those of `mdp`, split up by the label that is read on the way to them; see
+        `step_labels`. `start_label` is what is read at the start.
+        """
+        split = split_by_label(mdp, label, start_label)
+        return Problem(split.mdp, machine, labels, split.label, **options)
 
     @property
     def n_states(self) -> int:

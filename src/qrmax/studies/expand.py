@@ -78,7 +78,7 @@ from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds import grid as maps
 from qrmax.worlds.catalog import (
     all_names,
-    is_continuous,
+    is_office,
     map_and_task,
     option_names,
     options_of,
@@ -273,22 +273,15 @@ def _problem_spec(
     study: Source, entry: ProblemEntry, name: str | None, options: Any
 ) -> ProblemSpec:
     """A problem by its name if all of it is built in; otherwise its files, as text."""
-    if is_continuous(name):
-        own_map, own_task = (
-            None if given is None else _find(study, given, kind, folder, suffix)
-            for given, kind, folder, suffix in (
-                (entry.map, "map", maps.MAPS, maps.SUFFIX),
-                (entry.task, "task", tasks.TASKS, tasks.SUFFIX),
-            )
-        )
+    if not is_office(name):
+        own_map = None if entry.map is None else _find_map(study, entry.map)
+        own_task = None if entry.task is None else _find_task(study, entry.task)
         return ProblemSpec("", name, own_map, own_task, _as_data(options))
     grid, task = map_and_task(name, entry.map, entry.task)
     if grid in maps.map_names() and task in tasks.task_names():
         name = f"office/{grid}/{task.removeprefix(f'{grid}/')}"
         return ProblemSpec("", name, None, None, _as_data(options))
-    own_map = _find(study, grid, "map", maps.MAPS, maps.SUFFIX)
-    own_task = _find(study, task, "task", tasks.TASKS, tasks.SUFFIX)
-    return ProblemSpec("", None, own_map, own_task, _as_data(options))
+    return ProblemSpec("", None, _find_map(study, grid), _find_task(study, task), _as_data(options))
 
 
 def _as_data(settings: Any) -> dict[str, Any]:
@@ -300,9 +293,17 @@ def _as_data(settings: Any) -> dict[str, Any]:
     }
 
 
-def _find(study: Source, spec: str, kind: str, folder: Path, suffix: str) -> Source:
+def _find_map(study: Source, spec: str) -> Source:
+    return _find(study, spec, "map", maps.MAPS, maps.SUFFIX)
+
+
+def _find_task(study: Source, spec: str) -> Source:
+    return _find(study, spec, "task", tasks.TASKS, *tasks.SUFFIXES)
+
+
+def _find(study: Source, spec: str, kind: str, folder: Path, *suffixes: str) -> Source:
     """A built-in file, or one beside the study, known by its last name: folders differ."""
-    found = Source.find(spec, kind, folder, suffix, beside=Path(study.name).parent)
+    found = Source.find(spec, kind, folder, *suffixes, beside=Path(study.name).parent)
     return Source(Path(found.name).name, found.text)
 
 

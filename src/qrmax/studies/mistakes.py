@@ -7,6 +7,7 @@ works on a file as it was read, whatever its shape: what has the wrong shape is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from qrmax.agents.registry import agent_names, check_agent, make_config
@@ -14,8 +15,7 @@ from qrmax.errors import QRMaxError, StudyError, UnknownNameError, check_count, 
 from qrmax.seeding import check_seed
 from qrmax.training.run import MAX_STEPS
 from qrmax.training.stopping import as_rule, make_rule
-from qrmax.worlds.continuous import ContinuousOptions
-from qrmax.worlds.office import OfficeOptions
+from qrmax.worlds.catalog import kinds_of_options
 
 EVALUATE_EVERY = 1000
 LARGEST_SEED = 2**63 - 1  # that a column of numbers can hold
@@ -188,12 +188,16 @@ def _option_mistakes(options: dict[str, Any], path: str) -> Iterator[Mistake]:
 
 def _check_option(option: dict[str, Any]) -> None:
     [name] = option
-    kinds = [kind for kind in (OfficeOptions, ContinuousOptions) if name in kind.__slots__]
+    kinds = [kind for kind in kinds_of_options() if name in kind.__slots__]
     if not kinds:
-        known = {*OfficeOptions.__slots__, *ContinuousOptions.__slots__}
+        known = {name for kind in kinds_of_options() for name in kind.__slots__}
         raise UnknownNameError("option", name, known)
-    for kind in kinds:
-        kind.of(option)
+    *others, last = kinds
+    for kind in others:
+        with suppress(QRMaxError):
+            kind.of(option)
+            return
+    last.of(option)  # what no world allows is wrong
 
 
 def _each(

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from qrmax.automata.files import parse_task
+from qrmax.automata.files import read_task
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, StudyError
 from qrmax.source import Source
@@ -39,7 +39,7 @@ class ProblemSpec:
     def make(self) -> Any:  # a Problem or a ContinuousProblem
         """The problem itself."""
         grid: GridMap | None = None if self.map is None else parse_map(self.map)
-        machine: RewardMachine | None = None if self.task is None else parse_task(self.task)
+        machine: RewardMachine | None = None if self.task is None else read_task(self.task)
         return make(self.name, map=grid, task=machine, **self.options)
 
     def as_data(self) -> dict[str, Any]:

@@ -1,14 +1,16 @@
-"""Problems by name."""
+"""Problems by name: WORLD/TASK, or WORLD/MAP/TASK where a world has several maps."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from qrmax.automata.files import task_names
+from qrmax.automata.files import load_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, UnknownNameError
 from qrmax.model.continuous import ContinuousProblem
+from qrmax.model.problem import Problem
 from qrmax.worlds.continuous import (
     OFFICE,
     WORLD,
@@ -17,8 +19,33 @@ from qrmax.worlds.continuous import (
     continuous_names,
     worlds,
 )
+from qrmax.worlds.frozen_lake import LAKE, FrozenLakeOptions, frozen_lake
 from qrmax.worlds.grid import GridMap, map_names
 from qrmax.worlds.office import OfficeOptions, office
+from qrmax.worlds.options import Options
+from qrmax.worlds.river_swim import RiverSwimOptions, river_swim
+from qrmax.worlds.warehouse import WarehouseOptions, warehouse
+
+
+class _World(NamedTuple):
+    """A world with one map, and with tasks of its own."""
+
+    options: type[Options]
+    tasks: dict[str, str]  # their names here, and among all tasks
+    make: Callable[[RewardMachine, Any], Problem]
+
+
+_WORLDS = {
+    "river-swim": _World(
+        RiverSwimOptions,
+        {name: f"river-swim/{name}" for name in ("patrol", "noisy-patrol")},
+        river_swim,
+    ),
+    "warehouse": _World(WarehouseOptions, {"deliver": "warehouse/deliver"}, warehouse),
+    LAKE: _World(
+        FrozenLakeOptions, {name: f"continuous/{name}" for name in ("ab", "abc")}, frozen_lake
+    ),
+}
 
 
 def problem_names() -> list[str]:
@@ -27,9 +54,14 @@ def problem_names() -> list[str]:
     return [f"office/{name}/{task}" for name in map_names() for task in common]
 
 
+def benchmark_names() -> list[str]:
+    """The names of the problems that others compare learners on."""
+    return [f"{world}/{task}" for world, facts in _WORLDS.items() for task in facts.tasks]
+
+
 def all_names() -> list[str]:
     """The names of all built-in problems, those with real positions included."""
-    return problem_names() + continuous_names()
+    return problem_names() + benchmark_names() + continuous_names()
 
 
 def make(
@@ -47,20 +79,32 @@ def make(
     Problem('office/map2/exp1': 144 states x 3 task states, 4 actions)
     >>> make("continuous/line/ab", noise=0.01)
     ContinuousProblem('continuous/line/ab': 20 x 1 cells x 3 task states, 2 actions)
+    >>> make("warehouse/deliver", size=4)
+    Problem('warehouse/deliver': 16 states x 3 task states, 5 actions)
 
     `map` and `task` are names of built-in ones, paths of your own files, or the objects themselves.
     The other options are those of `OfficeOptions`: slip=0.2, slips=None, decoration_penalty=0.0,
     decorations_terminate=True, blocked_moves_slip=False, max_episode_steps=1000. Worlds with real
     positions have those of `ContinuousOptions`: step, noise, decoration_penalty,
-    decorations_terminate, max_episode_steps.
+    decorations_terminate, max_episode_steps; see `river_swim`, `warehouse` and `frozen_lake` for
+    those of the other worlds.
     """
     if name is not None and is_continuous(name):
         return _make_continuous(name, map, task, options)
+    if _world(name) in _WORLDS:
+        return _make_benchmark(str(name), map, task, options)
     return office(*map_and_task(name, map, task), OfficeOptions.of(options))
 
 
-def options_of(name: str | None) -> type[OfficeOptions] | type[ContinuousOptions]:
+def kinds_of_options() -> list[type[Options]]:
+    """The options of all worlds there are."""
+    return [OfficeOptions, ContinuousOptions, *(world.options for world in _WORLDS.values())]
+
+
+def options_of(name: str | None) -> type[Options]:
     """The options of the world of this name, or of one made of a map and a task."""
+    if _world(name) in _WORLDS:
+        return _WORLDS[_world(name)].options
     return ContinuousOptions if is_continuous(name) else OfficeOptions
 
 
@@ -71,7 +115,32 @@ def option_names(name: str | None) -> tuple[str, ...]:
 
 def is_continuous(name: object) -> bool:
     """Whether a problem of this name has real positions."""
-    return isinstance(name, str) and name.split("/", maxsplit=1)[0] == WORLD
+    return _world(name) == WORLD
+
+
+def is_office(name: object) -> bool:
+    """Whether a problem of this name is an Office world, or has no name but a map and a task."""
+    return name is None or _world(name) == OFFICE
+
+
+def _world(name: object) -> str:
+    return name.split("/", maxsplit=1)[0] if isinstance(name, str) else ""
+
+
+def _make_benchmark(name: str, grid: Any, task: Any, options: dict[str, Any]) -> Problem:
+    """The problem `WORLD/TASK`, or `WORLD` with a task of one's own."""
+    world, _, named = name.partition("/")
+    facts = _WORLDS[world]
+    if grid is not None:
+        raise ParameterError(f"make: {world!r} has a map already; leave out map=...")
+    if named and task is not None:
+        raise ParameterError(f"make: the name {name!r} and task=... contradict")
+    wanted = named or task
+    if not wanted or (named and named not in facts.tasks):
+        raise UnknownNameError("problem", name, all_names())
+    if not isinstance(wanted, RewardMachine):
+        wanted = load_task(facts.tasks.get(str(wanted), wanted))
+    return facts.make(wanted, facts.options.of(options))
 
 
 def _make_continuous(name: str, grid: Any, task: Any, options: dict[str, Any]) -> ContinuousProblem:

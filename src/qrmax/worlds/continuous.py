@@ -17,19 +17,20 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.automata.files import SUFFIX, TASKS, load_task, parse_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import UnknownNameError, check_count, check_flag, check_range
+from qrmax.errors import check_count, check_flag, check_range
 from qrmax.model.continuous import ContinuousProblem
 from qrmax.model.plane import LEFT, RIGHT, Plane
 from qrmax.source import Source
 from qrmax.worlds.grid import DECORATION, MOVES, GridMap, load_map, map_names, parse_map
 from qrmax.worlds.office import office_task
+from qrmax.worlds.options import Options
 
 PLANES = Path(__file__).parent / "planes"
 WORLD = "continuous"
@@ -56,7 +57,7 @@ _TASKS = {"frozen-lake": ["abc"], "line": ["ab"], "corridor": ["abc"], "bottlene
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ContinuousOptions:
+class ContinuousOptions(Options):
     """The rules of a world with real positions."""
 
     step: float | None = None  # how far a move goes; None: 0.65, or 0.025 where the world is 1 wide
@@ -64,14 +65,6 @@ class ContinuousOptions:
     decoration_penalty: float = 0.0  # what ending on a decoration costs; its sign is ignored
     decorations_terminate: bool = True  # whether it, or a hole, also ends the episode
     max_episode_steps: int | None = 1000  # episodes are truncated here; None: never
-
-    @classmethod
-    def of(cls, options: dict[str, Any]) -> ContinuousOptions:
-        """The options of these names; an unknown one suggests the nearest."""
-        for name in options:
-            if name not in cls.__slots__:
-                raise UnknownNameError("option", name, cls.__slots__)
-        return cls(**options)
 
     def __post_init__(self) -> None:
         if self.step is not None:

@@ -41,7 +41,7 @@ from qrmax.errors import ParameterError, check_flag, shown
 from qrmax.model.continuous import ContinuousProblem, PlaneSimulator, check_continuous
 from qrmax.model.problem import Problem, check_problem
 from qrmax.model.simulator import Simulator
-from qrmax.worlds.catalog import make, problem_names
+from qrmax.worlds.catalog import benchmark_names, make, problem_names
 from qrmax.worlds.continuous import ContinuousOptions, continuous_names
 from qrmax.worlds.grid import ACTIONS, MOVES, GridMap, load_map
 from qrmax.worlds.numbering import Numbering
@@ -66,10 +66,19 @@ def register_worlds() -> None:
     planes = {"qrmax/ContinuousOffice-v0": {"problem": "continuous/office"}}
     for name in continuous_names():
         _, world, *rest = name.split("/")
-        words = "".join(word.capitalize() for word in world.split("-"))
-        planes[f"qrmax/Continuous{words}-{'-'.join(rest)}-v0"] = {"problem": name}
+        planes[f"qrmax/Continuous{_words(world)}-{'-'.join(rest)}-v0"] = {"problem": name}
+    others = {
+        f"qrmax/{_words(name.split('/')[0])}-{name.split('/')[1]}-v0": {"problem": name}
+        for name in benchmark_names()
+    }
+    _register("BenchmarkEnv", others, OfficeOptions().max_episode_steps)
     _register("OfficeEnv", offices, OfficeOptions().max_episode_steps)
     _register("ContinuousEnv", planes, ContinuousOptions().max_episode_steps)
+
+
+def _words(world: str) -> str:
+    """The name of a world as ids have it: river-swim is RiverSwim."""
+    return "".join(word.capitalize() for word in world.split("-"))
 
 
 def _register(env: str, worlds: dict[str, dict[str, Any]], limit: int | None) -> None:
@@ -217,6 +226,24 @@ class OfficeEnv(ProblemEnv):
     def render(self) -> Any:
         """The map with the walker on it, as text or as a picture."""
         return self._shown(self.grid, self.state, ACTIONS)
+
+
+class BenchmarkEnv(ProblemEnv):
+    """A problem that has a name, such as `river-swim/patrol`, with the options of `qrmax.make`."""
+
+    metadata = {"render_modes": [*RENDER_MODES], "render_fps": 8}  # noqa: RUF012 (Gymnasium's)
+
+    def __init__(self, problem: str, render_mode: str | None = None, **options: Any) -> None:
+        _check_render_mode(render_mode)
+        super().__init__(make(problem, **options))
+        self.grid: Any = self.problem.world
+        if render_mode is not None and not isinstance(self.grid, GridMap):
+            raise ParameterError(f"{self.problem.name} has no map to show; leave render_mode out")
+        self.render_mode = render_mode
+
+    def render(self) -> Any:
+        """The map with the walker on it, as text or as a picture."""
+        return self._shown(self.grid, self.state, (*ACTIONS, "nowhere"))
 
 
 class ContinuousEnv(WorldEnv):

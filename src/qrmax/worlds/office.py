@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 from qrmax.automata.files import load_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import UnknownNameError, check_choice, check_count, check_flag, check_range
+from qrmax.errors import check_choice, check_count, check_flag, check_range
 from qrmax.model.problem import Problem
 from qrmax.worlds.grid import SLIPS, GridMap, grid_mdp, load_map
+from qrmax.worlds.options import Options
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OfficeOptions:
+class OfficeOptions(Options):
     """The rules of an Office world.
 
     The defaults are those under which the paper's value-iteration columns come out; the paper's
@@ -27,14 +27,6 @@ class OfficeOptions:
     decorations_terminate: bool = True  # whether it also ends the episode
     blocked_moves_slip: bool = False  # whether a move into a wall can slip, or just waits
     max_episode_steps: int | None = 1000  # episodes are truncated here; None: never
-
-    @classmethod
-    def of(cls, options: dict[str, Any]) -> OfficeOptions:
-        """The options of these names; an unknown one suggests the nearest."""
-        for name in options:
-            if name not in cls.__slots__:
-                raise UnknownNameError("option", name, cls.__slots__)
-        return cls(**options)
 
     def __post_init__(self) -> None:
         check_range("slip", self.slip, at_least=0.0, at_most=1.0)

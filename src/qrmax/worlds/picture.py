@@ -21,7 +21,7 @@ Walker = int | tuple[float, float]  # a state, or a position in cells: x, y
 CELL = 32  # pixels
 MOST_PIXELS = 8000  # along a side
 WALKER = "@"
-ARROWS = "^>v<"  # in the order of the moves
+ARROWS = "^>v<o"  # in the order of the moves; the last one stays
 
 _PAPER: Colour = (250, 249, 245)
 _LINE: Colour = (226, 223, 214)

@@ -1,0 +1,57 @@
+"""Frozen Lake on cells: visit places in order, past the holes, which end the episode.
+
+    frozen-lake/ab     visit A, then B
+    frozen-lake/abc    visit A, B and C in this order
+
+The lake is that of `continuous/frozen-lake`, 10 x 10. A move slips to either side with probability
+`slip`; Gymnasium's FrozenLake-v1 has 2/3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import check_count, check_range
+from qrmax.model.mdp import TabularMDP
+from qrmax.model.problem import Problem
+from qrmax.source import Source
+from qrmax.worlds.continuous import HOLE, PLANES
+from qrmax.worlds.grid import parse_map, slippery_moves
+from qrmax.worlds.options import Options
+
+LAKE = "frozen-lake"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FrozenLakeOptions(Options):
+    """The rules of the lake."""
+
+    slip: float = 0.2  # probability that a move goes to the side
+    max_episode_steps: int | None = 1000  # episodes are truncated here; None: never
+
+    def __post_init__(self) -> None:
+        check_range("slip", self.slip, at_least=0.0, at_most=1.0)
+        if self.max_episode_steps is not None:
+            check_count("max_episode_steps", self.max_episode_steps)
+
+
+def frozen_lake(task: RewardMachine, options: FrozenLakeOptions) -> Problem:
+    """The problem of doing a task on the lake."""
+    grid = parse_map(Source.find(LAKE, "map", PLANES, ".txt"))
+    succ, prob = slippery_moves(
+        grid.targets(), slip=options.slip, slips=grid.slips, blocked_moves_slip=True
+    )
+    labels, label = grid.labels(), grid.label()
+    holes = np.array([HOLE in each for each in labels])[label]
+    return Problem(
+        TabularMDP(succ, prob, terminal=holes, start=grid.start_state),
+        task,
+        labels,
+        label,
+        max_episode_steps=options.max_episode_steps,
+        name=f"{LAKE}/{task.name}",
+        world=grid,
+    )

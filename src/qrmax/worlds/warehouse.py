@@ -1,0 +1,75 @@
+"""Warehouse: fetch an item and deliver it, again and again, where both may fail.
+
+    warehouse/deliver    picking up succeeds with probability 0.8, delivering with 0.9, which pays 1
+
+A floor of `size` x `size` cells: the start and charger at the top left, the item at the top right,
+the delivery at the bottom right. After a delivery one goes back to the charger. Moves are up,
+right, down, left and stay; a move slips to either side with probability `slip`, staying never does.
+What is true belongs to the cell that a step ends in; who stays there tries again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import ParameterError, check_count, check_range
+from qrmax.model.mdp import TabularMDP
+from qrmax.model.problem import Problem
+from qrmax.source import Source
+from qrmax.worlds.grid import GridMap, parse_map, slippery_moves
+from qrmax.worlds.options import Options
+
+LARGEST = 500
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WarehouseOptions(Options):
+    """The rules of the warehouse."""
+
+    size: int = 5  # columns, and rows
+    slip: float = 0.1  # probability that a move goes to the side
+    max_episode_steps: int | None = 1000  # episodes are truncated here; None: never
+
+    def __post_init__(self) -> None:
+        check_count("size", self.size)
+        if not 2 <= self.size <= LARGEST:
+            raise ParameterError(f"size is {self.size}; allowed: 2 to {LARGEST}")
+        check_range("slip", self.slip, at_least=0.0, at_most=1.0)
+        if self.max_episode_steps is not None:
+            check_count("max_episode_steps", self.max_episode_steps)
+
+
+def warehouse(task: RewardMachine, options: WarehouseOptions) -> Problem:
+    """The problem of doing a task in the warehouse."""
+    grid = _floor(options.size)
+    succ, prob = slippery_moves(
+        grid.targets(), slip=options.slip, slips=grid.slips, blocked_moves_slip=True
+    )
+    here = np.arange(grid.n_states)[:, None, None]
+    stay = np.broadcast_to(here, (grid.n_states, 1, succ.shape[2]))
+    surely = np.broadcast_to([[[1.0, *[0.0] * (succ.shape[2] - 1)]]], stay.shape)
+    mdp = TabularMDP(
+        np.concatenate([succ, stay], axis=1),
+        np.concatenate([prob, surely], axis=1),
+        start=grid.start_state,
+    )
+    return Problem(
+        mdp,
+        task,
+        grid.labels(),
+        grid.label(),
+        max_episode_steps=options.max_episode_steps,
+        name=f"warehouse/{task.name.removeprefix('warehouse/')}",
+        world=grid,
+    )
+
+
+def _floor(size: int) -> GridMap:
+    rows = [["."] * size for _ in range(size)]
+    rows[0][0], rows[0][-1], rows[-1][-1] = "h", "i", "d"
+    picture = "\n\n".join(" ".join(row) for row in rows)
+    header = "start: 0,0\ntiles: h=charger, i=item, d=delivery"
+    return parse_map(Source("warehouse", f"{header}\n\n{picture}\n"))
