@@ -1,0 +1,117 @@
+"""Guards as decision diagrams, and decision diagrams as readable guards.
+
+A diagram is written as an or of ands in which nothing can be left out: no term, and no proposition
+of a term (Minato and Morreale's irredundant sum of products).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qrmax.automata.bdd import FALSE, TRUE, Diagrams
+from qrmax.automata.guards import MAX_TOKENS, Guard, named, written
+from qrmax.automata.transitions import Transitions, state_ref
+from qrmax.automata.unwound import Steps, unwound
+from qrmax.errors import GuardError
+
+Term = tuple[tuple[int, bool], ...]
+"""Propositions by number, each with whether it must be true."""
+
+
+def diagram_of(guard: Guard, diagrams: Diagrams, numbers: Mapping[str, int]) -> int:
+    """The function that is true for the labels for which the guard holds."""
+    stack: list[int] = []
+    for item in guard.postfix:
+        if item == "!":
+            stack.append(diagrams.no(stack.pop()))
+        elif item in ("&", "|"):
+            right, left = stack.pop(), stack.pop()
+            combine = diagrams.both if item == "&" else diagrams.either
+            stack.append(combine(left, right))
+        elif item in ("true", "false"):
+            stack.append(TRUE if item == "true" else FALSE)
+        else:
+            stack.append(diagrams.variable(numbers[named(item)]))
+    return stack.pop()
+
+
+def labels_between(transitions: Transitions, source: int, target: int, diagrams: Diagrams) -> int:
+    """The function that is true for the labels that lead from one state to the other."""
+    found: dict[int, int] = {}  # of refs
+    ahead = [transitions.root[source]]
+    while ahead:
+        ref = ahead[-1]
+        if ref < 0:
+            found[ref] = TRUE if state_ref(ref) == target else FALSE
+            ahead.pop()
+            continue
+        low, high = transitions.low[ref], transitions.high[ref]
+        if low in found and high in found:
+            found[ref] = diagrams.node(transitions.asks[ref], found[low], found[high])
+            ahead.pop()
+        else:
+            ahead += (low, high)
+    return found[transitions.root[source]]
+
+
+def guard_of(function: int, diagrams: Diagrams, names: Sequence[str]) -> Guard:
+    """The guard that holds for the labels for which the function is true.
+
+    >>> d = Diagrams()
+    >>> a, b, c = map(d.variable, range(3))
+    >>> print(guard_of(d.either(d.both(a, b), d.both(d.no(a), c)), d, ["a", "b", "c"]))
+    a & b | !a & c
+    """
+    terms = sorted(terms_of(function, diagrams), key=_shortest_first)
+    postfix: list[str] = []
+    for number, term in enumerate(terms):
+        for place, (proposition, is_true) in enumerate(term):
+            postfix += [written(names[proposition]), *([] if is_true else ["!"])]
+            postfix += ["&"] if place else []
+        postfix += [] if term else ["true"]
+        postfix += ["|"] if number else []
+    return Guard(tuple(postfix or ["false"]))
+
+
+def terms_of(function: int, diagrams: Diagrams) -> list[Term]:
+    """The terms of which one is true exactly where the function is, none of them needless."""
+    if function == FALSE:
+        return []
+    return unwound(_cover(function, function, diagrams, {}))[1]
+
+
+Cover = tuple[int, list[Term]]
+"""A function, and the same as terms."""
+
+
+def _cover(must: int, may: int, d: Diagrams, known: dict[tuple[int, int], Cover]) -> Steps[Cover]:
+    """Terms that are true where the function `must` is, and only where `may` is."""
+    if must == FALSE:
+        return FALSE, []
+    if may == TRUE:
+        return TRUE, [()]
+    if (must, may) not in known:
+        asked = min(d.asks[must], d.asks[may])
+        must_low, must_high = _branches(must, asked, d)
+        may_low, may_high = _branches(may, asked, d)
+        # Terms with the variable, either way, cover what no term without it can.
+        low, low_terms = yield _cover(d.both(must_low, d.no(may_high)), may_low, d, known)
+        high, high_terms = yield _cover(d.both(must_high, d.no(may_low)), may_high, d, known)
+        left = d.either(d.both(must_low, d.no(low)), d.both(must_high, d.no(high)))
+        rest, rest_terms = yield _cover(left, d.both(may_low, may_high), d, known)
+        function = d.either(d.node(asked, low, high), rest)
+        terms = [((asked, True), *term) for term in high_terms]
+        terms += [((asked, False), *term) for term in low_terms]
+        terms += rest_terms
+        if sum(map(len, terms)) > MAX_TOKENS:
+            raise GuardError(f"a guard of more than {MAX_TOKENS} operators and names")
+        known[must, may] = function, terms
+    return known[must, may]
+
+
+def _branches(node: int, asked: int, d: Diagrams) -> tuple[int, int]:
+    return (d.low[node], d.high[node]) if d.asks[node] == asked else (node, node)
+
+
+def _shortest_first(term: Term) -> tuple[int, list[tuple[int, bool]]]:
+    return len(term), [(proposition, not is_true) for proposition, is_true in term]
