@@ -69,7 +69,7 @@ class Diagrams:
             return simple
         asks, low, high, chosen = self.asks, self.low, self.high, self._chosen
         goal = (test, then, otherwise)
-        open_goals = [goal]
+        open_goals = [] if goal in chosen else [goal]
         while open_goals:
             f, g, h = key = open_goals[-1]
             if key in chosen:

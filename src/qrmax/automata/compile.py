@@ -14,7 +14,7 @@ from qrmax.automata.terms import Terms
 from qrmax.errors import SizeError, check_choice, check_count
 
 MAX_STATES = 20_000
-NODES_PER_STATE = 100
+NODES_PER_STATE = 50
 """How much room for decision diagrams each allowed state brings along."""
 
 BACKENDS = ("own", "mona")
@@ -42,20 +42,21 @@ def compile_formula(
     check_count("max_states", max_states)
     if not isinstance(formula, Formula):
         formula = Formula.parse(formula, logic)
-    terms = Terms()
-    goal = term_of(formula, terms)
-    if backend == "mona":
-        from qrmax.automata.mona import run_mona  # seldom asked for
-
-        return DFA(formula.propositions, minimise(run_mona(terms, goal, formula, max_states)))
     try:
-        automaton = _automaton(formula, terms, goal, max_states)
-        return DFA(formula.propositions, minimise(explore(automaton, max_states)))
+        terms = Terms()
+        goal = term_of(formula, terms)
+        if backend == "mona":
+            from qrmax.automata.mona import run_mona  # seldom asked for
+
+            acceptor = run_mona(terms, goal, formula, max_states)
+        else:
+            acceptor = explore(_automaton(formula, terms, goal, max_states), max_states)
     except SizeError as error:
         raise SizeError(
             f"the formula {str(formula)[:80]!r} needs {error}\n"
             f"  max_states is {max_states}: allow more, or say less in one formula"
         ) from error
+    return DFA(formula.propositions, minimise(acceptor))
 
 
 def _automaton(formula: Formula, terms: Terms, goal: int, max_states: int) -> Symbolic:

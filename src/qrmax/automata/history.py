@@ -17,6 +17,7 @@ from __future__ import annotations
 from qrmax.automata.bdd import FALSE, TRUE, Diagrams
 from qrmax.automata.connectives import connect
 from qrmax.automata.terms import Kind, Terms
+from qrmax.errors import SizeError
 
 
 class History:
@@ -26,6 +27,7 @@ class History:
         self.terms = terms
         self.diagrams = diagrams
         self.propositions = propositions
+        self._work = 0
         self._order = terms.parts_first(goal, {terms.true})
         self._remembered = [goal]  # [bit]: the term whose truth it is
         self._bit_of: dict[int, int] = {}  # of a YESTERDAY or SINCE: the bit that it asks for
@@ -39,6 +41,9 @@ class History:
 
     def advance(self, state: int) -> int:
         """Each bit as it becomes, for every label."""
+        self._work += len(self._order)
+        if self._work > self.diagrams.max_nodes:  # many bits take long before they take room
+            raise SizeError(f"more than {self.diagrams.max_nodes} steps to see what is remembered")
         bits = self._bits(state)
         now = {self.terms.true: TRUE}  # functions of the label alone
         for term in self._order:

@@ -29,9 +29,9 @@ is a name, or any text in double quotes: `"hot coffee"`, `"F"`.
     WY f    f held at the previous label, if any           O f     f held once
                                                            H f     f has held all along
 
-The binary temporal operators bind more tightly than `&` and group to the right, as `->` does; `*`
-and `?` belong to what stands directly before them, `;` and `+` bind least. `&&`, `||`, `~`, `=>`
-and `<=>` are read, too.
+The binary temporal operators bind more tightly than `&`; `*` and `?` belong to what stands directly
+before them; `;` and `+` bind least. All binary operators group to the right: `a U b U c` is
+`a U (b U c)`. `&&`, `||`, `~`, `=>` and `<=>` are read, too.
 
 **The empty trace.** There is no label, so no proposition is true and nothing lies ahead or behind:
 propositions, X, F, U, M, Y, O, S and `last` do not hold, and hence `!a`, WX, G, R, W, WY and H do.
@@ -58,7 +58,6 @@ LOGICS = ("ltlf", "ldlf", "ppltl")
 _BINDING = {"+": 1, ";": 2, "<->": 3, "->": 4, "|": 5, "&": 6}
 _BINDING |= dict.fromkeys(("U", "R", "W", "M", "S"), 7)
 _POSTFIX, _PREFIX, _OPERAND = 8, 9, 10  # how tightly these bind
-_TO_THE_RIGHT = frozenset({"->", "U", "R", "W", "M", "S"})
 _CLOSES = {")": "(", ">": "<", "]": "["}
 MODAL = {"<": "<>", "[": "[]"}  # what an opening bracket makes of the path and the formula
 _SPELLINGS = {"&&": "&", "||": "|", "~": "!", "=>": "->", "<=>": "<->"}
@@ -154,10 +153,9 @@ class Formula:
                 stack.append((item[0] + path + item[1] + operand, _PREFIX))
             elif item in words.binary:
                 right, left = stack.pop(), stack.pop()
-                binding, to_the_right = _BINDING[item], item in _TO_THE_RIGHT
-                first = _within(left, binding + to_the_right)
-                second = _within(right, binding + (not to_the_right))
-                stack.append((f"{first} {item} {second}", binding))
+                binding = _BINDING[item]
+                text = f"{_within(left, binding + 1)} {item} {_within(right, binding)}"
+                stack.append((text, binding))
             else:
                 stack.append((item, _OPERAND))
         return stack.pop()[0]
@@ -199,7 +197,7 @@ class _Reader:
                 self._apply_waiting(_PREFIX)
                 self._apply(token, offset)
             elif token in self.words.binary:
-                self._apply_waiting(_BINDING[token] + (token in _TO_THE_RIGHT))
+                self._apply_waiting(_BINDING[token] + 1)  # they group to the right
                 self.waiting.append((token, offset))
                 wants_operand = True
             else:

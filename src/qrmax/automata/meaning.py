@@ -39,10 +39,10 @@ _BINARY: dict[str, Callable[[Terms, int, int], int]] = {
     "W": lambda t, f, g: _BINARY["R"](t, g, t.add(Kind.OR, f, g)),
     "M": lambda t, f, g: t.add(Kind.UNTIL, g, t.add(Kind.AND, f, g)),
     "S": lambda t, f, g: t.add(Kind.SINCE, f, g),
-    ";": lambda t, r, s: t.then(_path(t, r), _path(t, s)),
+    ";": lambda t, r, s: t.add(Kind.THEN, _path(t, r), _path(t, s)),
     "+": lambda t, r, s: t.add(Kind.ONE_OF, _path(t, r), _path(t, s)),
-    "<>": lambda t, r, f: t.diamond(_path(t, r), f),
-    "[]": lambda t, r, f: t.no(t.diamond(_path(t, r), t.no(f))),
+    "<>": lambda t, r, f: t.add(Kind.DIAMOND, _path(t, r), f),
+    "[]": lambda t, r, f: t.no(t.add(Kind.DIAMOND, _path(t, r), t.no(f))),
 }
 
 

@@ -12,6 +12,7 @@ of states, reduced again. Equal views have equal numbers.
 from __future__ import annotations
 
 from collections import defaultdict
+from heapq import heappop, heappush
 
 from qrmax.automata.transitions import Acceptor, Transitions, in_breadth_first_order, state_ref
 
@@ -65,18 +66,23 @@ class _Classes:
     def _look_again(self, moved: set[int]) -> set[int]:
         """The states that see something else, now that these states (as refs) have new classes."""
         changed: set[int] = set()
-        at: dict[int, set[int]] = defaultdict(set)  # nodes to look at, by what they ask for
+        levels: list[int] = []  # what nodes to look at ask for: a heap, from below
+        at: dict[int, set[int]] = {}  # [level]: these nodes
 
         def has_changed(ref: int) -> None:
             for node in self.parents[ref]:
-                at[self.nodes.asks[node]].add(node)
+                level = -self.nodes.asks[node]
+                if level not in at:
+                    at[level] = set()
+                    heappush(levels, level)
+                at[level].add(node)
             changed.update(self.rooted[ref])
 
         for ref in moved:
             self.view_of[ref] = state_ref(self.class_of[state_ref(ref)])
             has_changed(ref)
-        while at:
-            for node in at.pop(max(at)):  # from below: what a node leads to is settled before it
+        while levels:  # what a node leads to is settled before it
+            for node in at.pop(heappop(levels)):
                 view = self._view(node)
                 if view != self.view_of.get(node):
                     self.view_of[node] = view

@@ -7,40 +7,31 @@ by what its term asks for at a position that is there:
     now(p)           = p                                   a variable of the label
     now(NEXT f)      = later(f), and not at the end
     now(UNTIL f g)   = now(g) or (now(f) and later(UNTIL f g))
-    now(DIAMOND r f) = (skip(r) and now(f)) or the or of (condition and later(DIAMOND s f))
-                       for each (s: condition) in ways(r)
+    now(DIAMOND r f) = along(r, f, now(f))
 
 and later(f) is f with promises for its parts. At the end each promise is worth what its term is
 worth there. Equal functions are one state, so there are finitely many.
 
-How a path begins is a matter of the path alone: it is passed without a label where `skip` is true,
-or one label is taken, and the path s is left (Antimirov's partial derivatives):
+Along a path a term waits at its far side, both as what is promised if a label is taken on the way
+(f) and as what holds if none is (here):
 
-    r          skip                 ways
-    STEP f     false                nothing: now(f)
-    TEST f     now(f)               none
-    ONE_OF r s skip(r) or skip(s)   those of r, those of s
-    THEN r s   skip(r) and skip(s)  each of r, then s; those of s where skip(r)
-    STAR r     true                 each of r, then STAR r
+    along(STEP g, f, here)     = now(g) and later(f)
+    along(TEST g, f, here)     = now(g) and here
+    along(ONE_OF r s, f, here) = along(r, f, here) or along(s, f, here)
+    along(THEN r s, f, here)   = along(r, DIAMOND s f, along(s, f, here))
+    along(STAR r, f, here)     = here or along(r, DIAMOND (STAR r) f, false)
 
-A label is taken before a star begins again, so stars within stars come to an end.
+In the last line `false` says that a round of a star takes at least one label: a round without one
+leads nowhere new. So stars within stars come to an end, and their promises hold no trace of it.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from qrmax.automata.bdd import FALSE, TRUE, Diagrams
 from qrmax.automata.connectives import connect
 from qrmax.automata.terms import BOOLEAN, Kind, Terms
+from qrmax.automata.unwound import Steps, unwound
 from qrmax.errors import SizeError
-
-
-class Opening(NamedTuple):
-    """How a path can begin."""
-
-    skip: int  # where it is passed without a label
-    ways: dict[int, int]  # the path that is left after one label: where that is possible
 
 
 class Progression:
@@ -53,9 +44,8 @@ class Progression:
         self._promised: list[int] = []  # the terms of our own variables
         self._now = {terms.true: TRUE}
         self._later = {terms.true: TRUE}
-        self._openings: dict[int, Opening] = {}
-        self._settled = {terms.true}  # the terms of `_now` and the paths of `_openings`
-        self._ways = 0  # how many in all
+        self._settled = {terms.true}  # what is in `_now`, and paths whose parts are
+        self._passed: dict[tuple[int, int, int], int] = {}
         self._advanced = {FALSE: FALSE, TRUE: TRUE}
         for term in terms.parts_first(goal, self._later):
             if terms[term].kind not in BOOLEAN and terms[term].kind < Kind.STEP:
@@ -103,9 +93,7 @@ class Progression:
 
     def _hold_now(self, goal: int) -> int:
         for term in self.terms.parts_first(goal, self._settled):
-            if self.terms[term].kind >= Kind.STEP:
-                self._openings[term] = self._open(term)
-            else:
+            if self.terms[term].kind < Kind.STEP:
                 self._now[term] = self._progress(term)
             self._settled.add(term)
         return self._now[goal]
@@ -127,35 +115,36 @@ class Progression:
                 goes_on = both(self._now[left], self._hold_later(term))
                 return either(self._now[right], goes_on)
             case Kind.DIAMOND:
-                opening = self._openings[left]
-                holds = both(opening.skip, self._now[right])
-                for rest, condition in opening.ways.items():
-                    goal = self._hold_later(self.terms.diamond(rest, right))
-                    holds = either(holds, both(condition, goal))
+                holds: int = unwound(self._along(left, right, self._now[right]))
                 return holds
         return connect(self.diagrams, self.terms[term], self._now)
 
-    def _open(self, path: int) -> Opening:
+    def _along(self, path: int, goal: int, here: int) -> Steps[int]:
+        key = (path, goal, here)
+        if key not in self._passed:
+            self._passed[key] = yield self._pass_along(path, goal, here)
+            if len(self._passed) > self.diagrams.max_nodes:
+                raise SizeError(f"more than {self.diagrams.max_nodes} steps along its paths")
+        return self._passed[key]
+
+    def _pass_along(self, path: int, goal: int, here: int) -> Steps[int]:
         kind, left, right = self.terms[path]
-        both, either, then = self.diagrams.both, self.diagrams.either, self.terms.then
-        ways: dict[int, int] = {}
+        both, either = self.diagrams.both, self.diagrams.either
         match kind:
             case Kind.STEP:
-                return Opening(FALSE, {self.terms.nothing: self._now[left]})
+                return both(self._now[left], self._hold_later(goal))
             case Kind.TEST:
-                return Opening(self._now[left], ways)
-            case Kind.STAR:
-                for rest, condition in self._openings[left].ways.items():
-                    ways[then(rest, path)] = condition
-                return Opening(TRUE, ways)
-        r, s = self._openings[left], self._openings[right]
-        first = r.ways if kind == Kind.ONE_OF else {then(p, right): c for p, c in r.ways.items()}
-        entered = TRUE if kind == Kind.ONE_OF else r.skip
-        ways |= first
-        for rest, condition in s.ways.items():
-            ways[rest] = either(ways.get(rest, FALSE), both(entered, condition))
-        self._ways += len(ways)
-        if self._ways > self.diagrams.max_nodes:
-            raise SizeError(f"paths with more than {self.diagrams.max_nodes} ways to begin")
-        skip = either(r.skip, s.skip) if kind == Kind.ONE_OF else both(r.skip, s.skip)
-        return Opening(skip, ways)
+                return both(self._now[left], here)
+            case Kind.ONE_OF:
+                r = yield self._along(left, goal, here)
+                return either(r, (yield self._along(right, goal, here)))
+            case Kind.THEN:
+                second = yield self._along(right, goal, here)
+                through: int = yield self._along(left, self._diamond(right, goal), second)
+            case _:  # STAR
+                round_trip = yield self._along(left, self._diamond(path, goal), FALSE)
+                through = either(here, round_trip)
+        return through
+
+    def _diamond(self, path: int, goal: int) -> int:
+        return self.terms.add(Kind.DIAMOND, path, goal)

@@ -93,7 +93,6 @@ class Terms:
         self.true = self.add(Kind.TRUE)
         self.false = self.add(Kind.NOT, self.true)
         self.here = self.add(Kind.HERE)
-        self.nothing = self.add(Kind.TEST, self.true)  # the path of no label
 
     def __getitem__(self, number: int) -> Term:
         return self._terms[number]
@@ -117,22 +116,6 @@ class Terms:
         """Not f."""
         kind, inner, _ = self[f]
         return inner if kind == Kind.NOT else self.add(Kind.NOT, f)
-
-    def then(self, r: int, s: int) -> int:
-        """First along one path, then along the other; brackets are moved to the right."""
-        if r == self.nothing:
-            return s
-        stages = []
-        while self[r].kind == Kind.THEN:
-            stages.append(self[r].left)
-            r = self[r].right
-        for stage in [r, *reversed(stages)]:
-            s = self.add(Kind.THEN, stage, s)
-        return s
-
-    def diamond(self, r: int, f: int) -> int:
-        """Some path along r leads to f."""
-        return f if r == self.nothing else self.add(Kind.DIAMOND, r, f)
 
     def parts_first(
         self, goal: int, known: Container[int], within: Container[Kind] | None = None
