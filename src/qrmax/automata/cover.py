@@ -7,6 +7,7 @@ of a term (Minato and Morreale's irredundant sum of products).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from qrmax.automata.bdd import FALSE, TRUE, Diagrams
 from qrmax.automata.guards import MAX_TOKENS, Guard, named, written
@@ -77,36 +78,59 @@ def terms_of(function: int, diagrams: Diagrams) -> list[Term]:
     """The terms of which one is true exactly where the function is, none of them needless."""
     if function == FALSE:
         return []
-    return unwound(_cover(function, function, diagrams, {}))[1]
+    return [
+        _written_out(chain) for chain in unwound(_cover(function, function, diagrams, {})).terms
+    ]
 
 
-Cover = tuple[int, list[Term]]
-"""A function, and the same as terms."""
+Chain: TypeAlias = "tuple[int, bool, Chain] | None"
+"""A term as its first proposition and the rest of it, so that terms share what they can."""
+
+
+class Cover(NamedTuple):
+    """A function, and the same as terms."""
+
+    function: int
+    terms: list[Chain]
+    size: int  # propositions in all terms
+
+
+NOWHERE, EVERYWHERE = Cover(FALSE, [], 0), Cover(TRUE, [None], 0)
 
 
 def _cover(must: int, may: int, d: Diagrams, known: dict[tuple[int, int], Cover]) -> Steps[Cover]:
     """Terms that are true where the function `must` is, and only where `may` is."""
     if must == FALSE:
-        return FALSE, []
+        return NOWHERE
     if may == TRUE:
-        return TRUE, [()]
+        return EVERYWHERE
     if (must, may) not in known:
         asked = min(d.asks[must], d.asks[may])
         must_low, must_high = _branches(must, asked, d)
         may_low, may_high = _branches(may, asked, d)
         # Terms with the variable, either way, cover what no term without it can.
-        low, low_terms = yield _cover(d.both(must_low, d.no(may_high)), may_low, d, known)
-        high, high_terms = yield _cover(d.both(must_high, d.no(may_low)), may_high, d, known)
-        left = d.either(d.both(must_low, d.no(low)), d.both(must_high, d.no(high)))
-        rest, rest_terms = yield _cover(left, d.both(may_low, may_high), d, known)
-        function = d.either(d.node(asked, low, high), rest)
-        terms = [((asked, True), *term) for term in high_terms]
-        terms += [((asked, False), *term) for term in low_terms]
-        terms += rest_terms
-        if sum(map(len, terms)) > MAX_TOKENS:
+        low: Cover = yield _cover(d.both(must_low, d.no(may_high)), may_low, d, known)
+        high: Cover = yield _cover(d.both(must_high, d.no(may_low)), may_high, d, known)
+        left_low = d.both(must_low, d.no(low.function))
+        left_high = d.both(must_high, d.no(high.function))
+        left = d.either(left_low, left_high)
+        rest: Cover = yield _cover(left, d.both(may_low, may_high), d, known)
+        terms: list[Chain] = [(asked, True, term) for term in high.terms]
+        terms += [(asked, False, term) for term in low.terms]
+        size = len(terms) + low.size + high.size + rest.size
+        if size > MAX_TOKENS:
             raise GuardError(f"a guard of more than {MAX_TOKENS} operators and names")
-        known[must, may] = function, terms
+        function = d.either(d.node(asked, low.function, high.function), rest.function)
+        known[must, may] = Cover(function, terms + rest.terms, size)
     return known[must, may]
+
+
+def _written_out(chain: Chain) -> Term:
+    literals = []
+    while chain is not None:
+        proposition, is_true, chain = chain
+        literals.append((proposition, is_true))
+    return tuple(literals)
 
 
 def _branches(node: int, asked: int, d: Diagrams) -> tuple[int, int]:

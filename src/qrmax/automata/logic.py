@@ -309,23 +309,25 @@ def _partner(bracket: str) -> str:
 
 
 _TOKEN = re.compile(
-    rf"\s*(?:({PLAIN_NAME}|{QUOTED_NAME}|<->|<=>|->|=>|&&|\|\||[][!~&|()<>;+*?])|(\S))"
+    rf"\s+|({PLAIN_NAME}|{QUOTED_NAME}|<->|<=>|->|=>|&&|\|\||[][!~&|()<>;+*?])|(\S)"
 )
 
 
 def _tokens(source: Source) -> Iterator[tuple[str, int]]:
     """The tokens, spelt as we print them, and where they begin."""
-    for count, found in enumerate(_TOKEN.finditer(source.text)):
+    count = 0
+    for found in _TOKEN.finditer(source.text):
         token, stray = found.groups()
-        offset = found.start(1 if token else 2)
+        count += token is not None
         problem = ""
         if stray == '"':
             problem = "'\"' without its partner on the same line, and a name between them"
         elif stray:
             problem = f"unexpected {stray!r}, which is no part of any formula"
-        elif count >= MAX_TOKENS:
+        elif count > MAX_TOKENS:
             problem = f"the formula has more than {MAX_TOKENS} operators and names"
         if problem:
-            line, column = source.place(offset)
+            line, column = source.place(found.start())
             raise source.error(FormulaError, problem, line=line, column=column)
-        yield _SPELLINGS.get(token, token), offset
+        if token:
+            yield _SPELLINGS.get(token, token), found.start()

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.automata.edges import Edge, Event, Outcome, events_of
-from qrmax.automata.guards import Label, as_label
+from qrmax.automata.guards import Guard, Label, as_label
 from qrmax.draw import draw
 from qrmax.errors import TaskError, check_choice
 
@@ -213,6 +213,18 @@ class RewardMachine:
             ]
         return DFA.from_edges(edges, initial=self.initial, accepting=self.success)
 
+    def shaped(self, gamma: float, *, world_ends: Guard | str = "false") -> RewardMachine:
+        """The same task with rewards on the way, for agents that learn from rewards alone.
+
+        The best policies stay the same if `gamma` is the agent's and `world_ends` holds for the
+        labels where the world ends the episode, such as "decoration" in the Office; see `shaping`.
+        Judge what was learned by the unshaped task: values are smaller by what the start is worth.
+        """
+        from qrmax.automata.shaping import shape
+
+        ends = Guard.parse(world_ends) if isinstance(world_ends, str) else world_ends
+        return shape(self, gamma, ends)
+
     @property
     def propositions(self) -> frozenset[str]:
         """Every proposition that some guard names."""
@@ -242,6 +254,11 @@ class RewardMachine:
         """The number of a state in the table form."""
         self._check_state(state)
         return self._index[state]
+
+    def events(self, state: str) -> tuple[Event, ...]:
+        """What can happen in a state, in the order in which guards are tried."""
+        self._check_state(state)
+        return tuple(self._events_of[state])
 
     def outcomes(self, state: str, label: Iterable[str]) -> tuple[Outcome, ...]:
         """What reading one label in `state` can do; the probabilities add up to 1, none is 0.
