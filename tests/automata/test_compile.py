@@ -190,7 +190,7 @@ def test_laws_of_the_logics_hold_for_random_formulas(logic: str, left: str, righ
         ("F(a & F b)", 3),
         ("F(a & last)", 2),
         (in_order(20), 21),
-        (in_any_order(8), 256),
+        (in_any_order(10), 1024),
     ],
 )
 def test_the_number_of_states_is_what_it_should_be(text: str, states: int) -> None:
@@ -306,13 +306,6 @@ def test_any_text_is_compiled_or_refused(text: str, logic: str) -> None:
     except QRMaxError:
         return
     assert dfa.accepts([]) in (True, False)
-
-
-def test_sequences_and_visits_are_compiled_quickly() -> None:
-    started = time.process_time()
-    assert len(compile_formula(in_any_order(10)).states) == 1024
-    assert len(compile_formula(in_order(20)).states) == 21
-    assert time.process_time() - started < 5.0
 
 
 @needs_mona

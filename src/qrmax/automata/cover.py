@@ -36,23 +36,29 @@ def diagram_of(guard: Guard, diagrams: Diagrams, numbers: Mapping[str, int]) -> 
     return stack.pop()
 
 
-def labels_between(transitions: Transitions, source: int, target: int, diagrams: Diagrams) -> int:
-    """The function that is true for the labels that lead from one state to the other."""
-    found: dict[int, int] = {}  # of refs
+def labels_by_target(transitions: Transitions, source: int, diagrams: Diagrams) -> dict[int, int]:
+    """For each successor of a state, the function that is true for the labels that lead there."""
+    found: dict[int, dict[int, int]] = {}  # of refs
     ahead = [transitions.root[source]]
     while ahead:
         ref = ahead[-1]
         if ref < 0:
-            found[ref] = TRUE if state_ref(ref) == target else FALSE
+            found[ref] = {state_ref(ref): TRUE}
             ahead.pop()
             continue
         low, high = transitions.low[ref], transitions.high[ref]
         if low in found and high in found:
-            found[ref] = diagrams.node(transitions.asks[ref], found[low], found[high])
+            no, yes = found[low], found[high]
+            found[ref] = {
+                target: diagrams.node(
+                    transitions.asks[ref], no.get(target, FALSE), yes.get(target, FALSE)
+                )
+                for target in {**no, **yes}
+            }
             ahead.pop()
         else:
             ahead += (low, high)
-    return found[transitions.root[source]]
+    return dict(sorted(found[transitions.root[source]].items()))
 
 
 def guard_of(function: int, diagrams: Diagrams, names: Sequence[str]) -> Guard:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from qrmax.automata.bdd import Diagrams
-from qrmax.automata.cover import diagram_of, guard_of, labels_between
+from qrmax.automata.cover import diagram_of, guard_of, labels_by_target
 from qrmax.automata.edges import Edge
 from qrmax.automata.guards import Guard, Label, as_label
 from qrmax.automata.joint import Joint, Places, alike
@@ -107,11 +107,12 @@ class DFA:
 
     def edges(self, state: int) -> list[DFAEdge]:
         """Where labels lead from a state: one edge for each successor, their guards disjoint."""
-        diagrams, edges = Diagrams(), []
-        for target in self.successors(state):
-            labels = labels_between(self.acceptor.transitions, state, target, diagrams)
-            edges.append(DFAEdge(state, guard_of(labels, diagrams, self.propositions), target))
-        return edges
+        diagrams = Diagrams()
+        by_target = labels_by_target(self.acceptor.transitions, state, diagrams)
+        return [
+            DFAEdge(state, guard_of(labels, diagrams, self.propositions), target)
+            for target, labels in by_target.items()
+        ]
 
     def complement(self) -> DFA:
         """Accepts what this one does not; also `~dfa`."""

@@ -24,7 +24,7 @@ from typing import TypedDict
 
 from qrmax.automata.bdd import FALSE, Diagrams
 from qrmax.automata.compile import compile_formula
-from qrmax.automata.cover import guard_of, labels_between
+from qrmax.automata.cover import guard_of, labels_by_target
 from qrmax.automata.dfa import DFA, MAX_STATES
 from qrmax.automata.edges import Edge
 from qrmax.automata.joint import Joint, alike
@@ -127,9 +127,8 @@ class _Watch:
                 continue
             diagrams = Diagrams()
             labels: dict[tuple[str, float], int] = {}
-            for target in self.transitions.successors(state):
+            for target, leads in labels_by_target(self.transitions, state, diagrams).items():
                 key = (self.names[target], math.fsum(self._payments(state, target)))
-                leads = labels_between(self.transitions, state, target, diagrams)
                 labels[key] = diagrams.either(labels.get(key, FALSE), leads)
             for (target_name, reward), function in labels.items():
                 if (target_name, reward) != (name, 0.0):

@@ -141,7 +141,7 @@ class Guard:
             elif item in _CONSTANTS:
                 stack.append(item == "true")
             else:
-                stack.append(known.get(named(item)))
+                stack.append(known.get(item if item[0] != '"' else named(item)))
         return stack.pop()
 
     def __str__(self) -> str:

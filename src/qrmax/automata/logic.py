@@ -237,7 +237,8 @@ class _Reader:
             raise self._error(f"{token!r} without its {_CLOSES[token]!r}", offset)
         bracket, opened = self.waiting.pop()
         if bracket != _CLOSES[token]:
-            wanted = f"{_partner(bracket)!r} for the {bracket!r} at column {opened + 1}"
+            _, column = self.source.place(opened)
+            wanted = f"{_partner(bracket)!r} for the {bracket!r} at column {column}"
             raise self._unexpected(token, wanted, offset)
         if bracket in MODAL:
             self._demand_path(self.kinds[-1], bracket, opened)

@@ -48,10 +48,9 @@ class Progression:
         self._passed: dict[tuple[int, int, int], int] = {}
         self._advanced = {FALSE: FALSE, TRUE: TRUE}
         for term in terms.parts_first(goal, self._later):
+            # Inner terms come first: the states of a sequence then share their nodes.
             if terms[term].kind not in BOOLEAN and terms[term].kind < Kind.STEP:
-                self._promise(
-                    term
-                )  # inner terms first: states of a sequence then share their nodes
+                self._promise(term)
         self.initial = self._hold_later(goal)
 
     def advance(self, state: int) -> int:
@@ -107,10 +106,10 @@ class Progression:
             case Kind.ATOM:
                 return self.diagrams.variable(left)
             case Kind.NEXT:
-                f = self._hold_later(left)
-                return (
-                    both(f, self._hold_later(self.terms.here)) if self.terms.at_border[left] else f
-                )
+                holds_there = self._hold_later(left)
+                if not self.terms.at_border[left]:
+                    return holds_there  # which the end does not
+                return both(holds_there, self._hold_later(self.terms.here))
             case Kind.UNTIL:
                 goes_on = both(self._now[left], self._hold_later(term))
                 return either(self._now[right], goes_on)
