@@ -31,12 +31,13 @@ check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules
 
 dqn: $(DQN_INSTALLED)  ## install PyTorch for the agents dqn and dqn-rm; from then on, make test has their tests, too
 
-bench: $(BENCH_INSTALLED)  ## planning beside its peers; learners beside plain Python; sweeps beside their runs
+bench: $(BENCH_INSTALLED)  ## planning beside its peers; learners beside plain Python; sweeps beside their runs; formulas
 	$(BIN)/python bench/planning.py
 	$(BIN)/python bench/learning.py
 	$(BIN)/python bench/episodes.py
 	$(BIN)/python bench/buckets.py
 	$(BIN)/python bench/sweeping.py
+	$(BIN)/python bench/logic.py
 
 PUBLISHED := --protocol as-published
 DESCRIBED := --protocol as-described

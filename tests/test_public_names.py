@@ -1,10 +1,10 @@
 import qrmax
 
 NAMES = """
-ContinuousEnv ContinuousProblem Edge Evaluation FineSolution GridMap Guard OfficeEnv Problem
+ContinuousEnv ContinuousProblem DFA Edge Evaluation FineSolution GridMap Guard OfficeEnv Problem
 ProblemEnv QRMaxError QRMaxWarning RewardMachine Run Solution StagedSolution Study TabularMDP
-TaskWrapper __version__ curves evaluate load load_map load_study load_task make results save_task
-solve solve_continuous solve_horizon sweep train
+TaskWrapper __version__ compile_formula curves evaluate load load_map load_study load_task make
+results save_task solve solve_continuous solve_horizon sweep train
 """
 
 

@@ -20,6 +20,8 @@ from qrmax._version import __version__
 from qrmax.worlds.on_import import after_import
 
 if TYPE_CHECKING:
+    from qrmax.automata.compile import compile_formula as compile_formula
+    from qrmax.automata.dfa import DFA as DFA
     from qrmax.automata.edges import Edge as Edge
     from qrmax.automata.files import load_task as load_task
     from qrmax.automata.files import save_task as save_task
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 _HOME = {
     "ContinuousEnv": "worlds.gymnasium",
     "ContinuousProblem": "model.continuous",
+    "DFA": "automata.dfa",
     "Edge": "automata.edges",
     "Evaluation": "planning.policy_evaluation",
     "FineSolution": "planning.fine_grid",
@@ -74,6 +77,7 @@ _HOME = {
     "Study": "studies.study",
     "TabularMDP": "model.mdp",
     "TaskWrapper": "worlds.gymnasium",
+    "compile_formula": "automata.compile",
     "curves": "studies.curves",
     "evaluate": "planning.policy_evaluation",
     "load": "training.checkpoint",

@@ -5,6 +5,8 @@
     ├── UnknownNameError  (LookupError)   no such world, map, task; the nearest name is suggested
     ├── SourceError       (OSError)       a file that cannot be read as text
     ├── GuardError        (ValueError)    a guard that does not parse; the column is shown
+    ├── FormulaError      (ValueError)    a formula that does not parse; the column is shown
+    ├── SizeError         (RuntimeError)  an automaton that outgrows its limit
     ├── TaskError         (ValueError)    a reward machine that makes no sense, or its file
     ├── MapError          (ValueError)    a map file that makes no sense
     ├── ModelError        (ValueError)    arrays that are no decision process
@@ -61,6 +63,14 @@ class SourceError(QRMaxError, OSError):
 
 class GuardError(QRMaxError, ValueError):
     """A guard that does not parse."""
+
+
+class FormulaError(QRMaxError, ValueError):
+    """A formula that does not parse."""
+
+
+class SizeError(QRMaxError, RuntimeError):
+    """An automaton that outgrows its limit."""
 
 
 class TaskError(QRMaxError, ValueError):

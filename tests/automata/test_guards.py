@@ -80,6 +80,17 @@ def test_only_the_exact_words_true_and_false_are_constants(name: str) -> None:
     assert not Guard.parse(name).holds(())
 
 
+def test_a_name_in_quotes_may_be_any_text_and_prints_in_quotes_only_where_it_must() -> None:
+    guard = Guard.parse('"hot coffee" & !"true" | "mail"')
+    assert guard.propositions == {"hot coffee", "true", "mail"}
+    assert guard.holds({"hot coffee"})
+    assert not guard.holds({"hot coffee", "true"})
+    assert str(guard) == '"hot coffee" & !"true" | mail'
+    assert Guard.parse(str(guard)) == guard
+    assert guard.overlap(Guard.parse('"true"')) is not None
+    assert "unexpected '\"'" in error_of('coffee & "mail')
+
+
 @pytest.mark.parametrize(
     ("text", "means"),
     [

@@ -2,7 +2,7 @@
 
     guard  :=  term ('|' term)*             any of
     term   :=  factor ('&' factor)*         all of
-    factor :=  '!' factor | '(' guard ')' | 'true' | 'false' | name
+    factor :=  '!' factor | '(' guard ')' | 'true' | 'false' | name | '"' any name '"'
 
 A *label* is the set of propositions that are true in a state; a guard holds for a label or not.
 
@@ -43,12 +43,30 @@ def as_label(names: Iterable[str]) -> Label:
         ) from None
 
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PLAIN_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+QUOTED_NAME = r'"[^"\n]+"'
+_CONSTANTS = ("true", "false")
+_NAME = re.compile(f"{PLAIN_NAME}|{QUOTED_NAME}")
 _SPACE = re.compile(r"\s*")
 _BINDING = {"|": 1, "&": 2, "!": 3}
 _OPERAND = 4  # binds tighter than any operator
 _OPERATORS = "!&|()"
 _EXPECTED = "a proposition, true, false, '!' or '('"
+
+
+def written(name: str, reserved: Iterable[str] = _CONSTANTS) -> str:
+    """A proposition as text writes it: in quotes unless it is a plain name that is not reserved.
+
+    >>> written("coffee"), written("hot coffee"), written("true")
+    ('coffee', '"hot coffee"', '"true"')
+    """
+    plain = re.fullmatch(PLAIN_NAME, name) and name not in reserved
+    return name if plain else f'"{name}"'
+
+
+def named(text: str) -> str:
+    """The proposition that text writes so: `written`, the other way round."""
+    return text.strip('"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +86,8 @@ class Guard:
     def __post_init__(self) -> None:
         if not isinstance(self.postfix, tuple):
             raise GuardError("a guard is read from text by Guard.parse(...), not by Guard(...)")
-        names = frozenset(self.postfix) - {*_OPERATORS, "true", "false"}
-        object.__setattr__(self, "propositions", names)
+        names = frozenset(self.postfix) - {*_OPERATORS, *_CONSTANTS}
+        object.__setattr__(self, "propositions", frozenset(map(named, names)))
 
     @staticmethod
     def parse(text: str) -> Guard:
@@ -136,10 +154,10 @@ class Guard:
                     stack.append(settles)
                 else:
                     stack.append(None if left is None or right is None else not settles)
-            elif item in ("true", "false"):
+            elif item in _CONSTANTS:
                 stack.append(item == "true")
             else:
-                stack.append(known.get(item))
+                stack.append(known.get(item if item[0] != '"' else named(item)))
         return stack.pop()
 
     def __str__(self) -> str:
@@ -184,7 +202,7 @@ def _to_postfix(source: Source) -> tuple[str, ...]:
             elif token in _OPERATORS:
                 raise _error(source, f"unexpected {token!r}, expected {_EXPECTED}", offset)
             else:
-                postfix.append(token)
+                postfix.append(token if token in _CONSTANTS else written(named(token)))
                 wants_operand = False
         elif token == ")":
             while waiting and waiting[-1][0] != "(":

@@ -22,16 +22,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.automata.edges import Edge, Event, Outcome, events_of, exclusive
 from qrmax.automata.equivalence import Counterexample, counterexample
-from qrmax.automata.guards import Label, as_label, braced
+from qrmax.automata.guards import Guard, Label, as_label, braced
 from qrmax.draw import draw
 from qrmax.errors import TaskError, check_choice
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from qrmax.automata.dfa import DFA
+    from qrmax.automata.formula_machine import PayOptions
+    from qrmax.automata.logic import Formula
 
 FELL_OFF = "failed"
 """Where a machine with `undefined="fail"` goes when no edge matches."""
@@ -140,6 +147,85 @@ class RewardMachine:
         self._width = max((len(event.outcomes) for event in events), default=1)
         if strict:
             self._check_overlaps()
+
+    @staticmethod
+    def from_ltlf(
+        formula: str | Formula | Mapping[str, float],
+        reward: float = 1.0,
+        **options: Unpack[PayOptions],
+    ) -> RewardMachine:
+        """A task said in logic: the machine pays `reward` when the labels satisfy the formula.
+
+        Several formulas are given with a reward each: {formula: reward, ...}. The options are
+        `pay` ("once", or "each" for after every step), `end_on_success`, `end_on_failure`,
+        `consume_initial` and `name`; see `formula_machine` for what exactly they mean.
+
+        >>> task = RewardMachine.from_ltlf("F(coffee & F office) & G !hole")
+        >>> task
+        RewardMachine('task': 4 states, 5 edges, 'q0' -> success 'satisfied', failure 'violated')
+        >>> task.run([{"coffee"}, set(), {"office"}]).reward
+        1.0
+        """
+        from qrmax.automata.formula_machine import machine_of, watched
+
+        return machine_of(watched(formula, reward, "ltlf"), **options)
+
+    @staticmethod
+    def from_ldlf(
+        formula: str | Formula | Mapping[str, float],
+        reward: float = 1.0,
+        **options: Unpack[PayOptions],
+    ) -> RewardMachine:
+        """The same as `from_ltlf` for formulas of LDLf."""
+        from qrmax.automata.formula_machine import machine_of, watched
+
+        return machine_of(watched(formula, reward, "ldlf"), **options)
+
+    @staticmethod
+    def from_ppltl(
+        formula: str | Formula | Mapping[str, float],
+        reward: float = 1.0,
+        **options: Unpack[PayOptions],
+    ) -> RewardMachine:
+        """The same as `from_ltlf` for formulas of PPLTL."""
+        from qrmax.automata.formula_machine import machine_of, watched
+
+        return machine_of(watched(formula, reward, "ppltl"), **options)
+
+    @staticmethod
+    def from_dfa(dfa: DFA, reward: float = 1.0, **options: Unpack[PayOptions]) -> RewardMachine:
+        """The machine that pays when the automaton accepts; the options are as in `from_ltlf`."""
+        from qrmax.automata.formula_machine import machine_of
+
+        return machine_of([(dfa, reward)], **options)
+
+    def to_dfa(self) -> DFA:
+        """The smallest DFA of the traces after which the machine has come to a success.
+
+        >>> task = RewardMachine([Edge("go", "goal", "there", 1)], initial="go", success=["there"])
+        >>> task.to_dfa()
+        DFA(2 states over goal)
+        """
+        from qrmax.automata.dfa import DFA
+
+        edges = list(self.edges)
+        if self.undefined == "fail":
+            edges += [
+                Edge(state, "true", FELL_OFF) for state in self.states if state not in self.terminal
+            ]
+        return DFA.from_edges(edges, initial=self.initial, accepting=self.success)
+
+    def shaped(self, gamma: float, *, world_ends: Guard | str = "false") -> RewardMachine:
+        """The same task with rewards on the way, for agents that learn from rewards alone.
+
+        The best policies stay the same if `gamma` is the agent's and `world_ends` holds for the
+        labels where the world ends the episode, such as "decoration" in the Office; see `shaping`.
+        Judge what was learned by the unshaped task: values are smaller by what the start is worth.
+        """
+        from qrmax.automata.shaping import shape
+
+        ends = Guard.parse(world_ends) if isinstance(world_ends, str) else world_ends
+        return shape(self, gamma, ends)
 
     @property
     def propositions(self) -> frozenset[str]:

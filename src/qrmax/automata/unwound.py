@@ -1,0 +1,30 @@
+"""Recursion that does not use Python's stack, for input that may be deep."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+Steps = Generator["Steps[Any]", Any, Result]
+"""A recursive function as a generator: `x = yield f(...)` is what `x = f(...)` would be."""
+
+
+def unwound(steps: Steps[Result]) -> Result:
+    """The result of a recursive function that is written as a generator.
+
+    >>> def depth(n: int) -> Steps[int]:
+    ...     return 0 if n == 0 else 1 + (yield depth(n - 1))
+    >>> unwound(depth(100_000))
+    100000
+    """
+    waiting, result = [steps], None
+    while waiting:
+        try:
+            waiting.append(waiting[-1].send(result))
+            result = None
+        except StopIteration as done:
+            waiting.pop()
+            result = done.value
+    return result  # type: ignore[return-value]  # that of the first, which ended last

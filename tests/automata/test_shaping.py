@@ -1,0 +1,78 @@
+"""Reward shaping: paid on the way, and the best policies stay the best."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import qrmax
+from coffee_task import coffee_task
+from qrmax.automata.edges import Edge
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.automata.shaping import potentials
+from qrmax.errors import ParameterError
+from qrmax.planning import reference
+
+GAMMA = 0.9
+
+TASKS = {
+    "a sequence": RewardMachine.from_ltlf("F(coffee & X F office)"),
+    "paid again and again": RewardMachine.from_ltlf("F(coffee & last)", 0.5, pay="each"),
+    "with penalties": RewardMachine.from_ltlf({"F office": 1.0, "F mail": -2.0}),
+    "with chance": RewardMachine(
+        [
+            Edge("go", "coffee", "has", probability=0.5),
+            Edge("go", "coffee", "spilt", -1, probability=0.2),
+            Edge("has", "office", "done", 1.0),
+        ],
+        initial="go",
+        success=["done"],
+        failure=["spilt"],
+    ),
+    "failing": RewardMachine(
+        [Edge("go", "!mail & !office", "go"), Edge("go", "office", "done", 1.0)],
+        initial="go",
+        success=["done"],
+        undefined="fail",
+    ),
+}
+
+
+def test_potentials_are_the_values_of_someone_who_chooses_the_edges() -> None:
+    task = RewardMachine.from_ltlf("F(a & X F b)", 2.0)
+    assert potentials(task, 0.5) == {"q0": 1.0, "q1": 2.0, "satisfied": 0.0}
+    again = RewardMachine.from_ltlf("F(a & last)", pay="each")
+    assert potentials(again, 0.5) == pytest.approx({"q0": 2.0, "q1": 2.0})
+
+
+def test_progress_costs_nothing_and_dawdling_does() -> None:
+    shaped = RewardMachine.from_ltlf("F(a & X F b)", 2.0).shaped(0.5)
+    assert shaped.run([{"a"}, {"b"}]).rewards == (0.0, 0.0)
+    assert shaped.run([set(), {"a"}, set()]).rewards == (-0.5, 0.0, -1.0)
+    assert shaped.run([{"a"}, {"b"}]).success
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_values_shrink_by_the_potential_and_the_best_actions_are_the_same(name: str) -> None:
+    world, task = qrmax.make("office/map1/exp1"), TASKS[name]
+    shaped = task.shaped(GAMMA, world_ends="decoration")
+    assert shaped.states == task.states
+    plain, paid = (
+        qrmax.Problem(world.mdp, machine, world.labels, world.label) for machine in (task, shaped)
+    )
+    value, shaped_value = reference.solve(plain, GAMMA), reference.solve(paid, GAMMA)
+    potential = potentials(task, GAMMA)
+    going_on = ~plain.done()
+    shift = np.array([potential[state] for state in task.states])
+    assert (shift > 0).any()
+    assert np.allclose((value - shift)[going_on], shaped_value[going_on], atol=1e-9)
+    worth = reference.action_values(plain, value, GAMMA)
+    shaped_worth = reference.action_values(paid, shaped_value, GAMMA)
+    best = worth >= worth.max(axis=2, keepdims=True) - 1e-8
+    shaped_best = shaped_worth >= shaped_worth.max(axis=2, keepdims=True) - 1e-8
+    assert (best == shaped_best)[going_on].all()
+
+
+def test_a_discount_outside_its_range_is_refused() -> None:
+    with pytest.raises(ParameterError, match="gamma is 1"):
+        coffee_task().shaped(1.0)
