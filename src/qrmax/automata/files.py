@@ -6,6 +6,7 @@
     .mmd .mermaid    Mermaid state diagrams              read and written, equal
     .hoa             automata tools                      read and written, doing the same
     .txt             Toro Icarte's reward machines       read
+    .ltlf .ldlf .ppltl    formulas                       read
 
 Each format has a module in `formats`, with what it looks like.
 """
@@ -16,10 +17,11 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from qrmax.automata.formats import dot, hoa, json, mermaid, toml, toro_icarte
+from qrmax.automata.formats import dot, formula, hoa, json, mermaid, toml, toro_icarte
+from qrmax.automata.logic import LOGICS
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, TaskError, UnknownNameError
-from qrmax.source import Source, builtin_names, write_whole
+from qrmax.source import HERE, Source, builtin_names, write_whole
 
 TASKS = Path(__file__).parent / "tasks"
 SUFFIX = ".toml"
@@ -40,6 +42,7 @@ _FORMATS = {
 _READERS: Mapping[str, Callable[[Source], RewardMachine]] = {
     **{suffix: module.parse for suffix, module in _FORMATS.items()},
     ".txt": toro_icarte.parse,
+    **{f".{logic}": formula.parse for logic in LOGICS},
 }
 _WRITERS: Mapping[str, Callable[[RewardMachine], str]] = {
     suffix: module.format for suffix, module in _FORMATS.items()
@@ -60,17 +63,28 @@ def load_task(
     letters: Mapping[str, str] | None = None,
     compat: bool = False,
 ) -> RewardMachine:
-    """Read a task: a built-in one by its name, or your own file by its path.
+    """Read a task: a built-in one by its name, your own file by its path, or a formula.
 
     >>> load_task("exp1")
     RewardMachine('exp1': 3 states, 2 edges, 'start' -> success 'delivered')
+    >>> load_task("F(coffee & F office)").run([{"coffee"}, {"office"}]).reward
+    1.0
 
     Files of Toro Icarte's reward machines (`.txt`) name propositions by letters: `letters` says
     what they mean, such as `{"f": "coffee"}`; without it they are those of the Office World.
     `compat` pays for falling off the machine, as the original does.
     """
-    source = Source.find(task, "task", TASKS, *SUFFIXES)
-    return read_task(source, letters=letters, compat=compat)
+    return read_task(find_task(task), letters=letters, compat=compat)
+
+
+def find_task(task: str | os.PathLike[str], folder: Path = TASKS, *, beside: Path = HERE) -> Source:
+    """The text of a task: a built-in one, a file, or a formula, in which case that is the text."""
+    try:
+        return Source.find(task, "task", folder, *SUFFIXES, beside=beside)
+    except UnknownNameError:
+        if not isinstance(task, str) or not formula.is_formula(task):
+            raise
+        return formula.as_source(task)
 
 
 def save_task(machine: RewardMachine, path: str | os.PathLike[str]) -> None:

@@ -129,10 +129,15 @@ class Formula:
     @staticmethod
     def parse(text: str, logic: str = "ltlf") -> Formula:
         """Read a formula; a `FormulaError` shows the column of what is wrong."""
-        check_choice("logic", logic, LOGICS)
         if not isinstance(text, str):
             raise FormulaError(f"a formula is text, not {shown(text)}")
-        return Formula(logic, _Reader(Source("formula", text), logic).read())
+        return Formula.read(Source("formula", text), logic)
+
+    @staticmethod
+    def read(source: Source, logic: str) -> Formula:
+        """Read a formula from a text that has a name."""
+        check_choice("logic", logic, LOGICS)
+        return Formula(logic, _Reader(source, logic).read())
 
     def is_proposition(self, item: str) -> bool:
         """Whether an item of the postfix form is a proposition, not a word or sign."""

@@ -26,6 +26,7 @@ def _read_letters(_: Any, __: Any, value: str | None) -> Mapping[str, str] | Non
     epilog=examples(
         "qrmax convert t1.txt t1.toml",
         "qrmax convert exp5 exp5.hoa",
+        "qrmax convert 'F(coffee & F office)' bring.toml",
         "qrmax convert t1.txt t1.toml --letters f=fish,g=goat",
     )
 )
@@ -41,7 +42,7 @@ def _read_letters(_: Any, __: Any, value: str | None) -> Mapping[str, str] | Non
     "--compat", is_flag=True, help="Toro Icarte's files: pay for falling off, as the original does."
 )
 def convert(task: str, output: Path, letters: Mapping[str, str] | None, compat: bool) -> None:
-    """Write TASK, a built-in one or a file, to FILE, in the format that its suffix says.
+    """Write TASK, a built-in one, a file or a formula, to FILE, in the format that its suffix says.
 
     Formats: .toml, .json, .dot or .gv, .mmd or .mermaid, .hoa; .txt (Toro Icarte) and RMSpec
     (.json) are read only.

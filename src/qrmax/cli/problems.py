@@ -77,7 +77,7 @@ _OPTIONS = (
         "--task",
         metavar="TASK",
         shell_complete=complete_task,
-        help="A task: a name or your own file.",
+        help="A task: a name, your own file, or a formula of LTLf.",
     ),
     click.option(
         "--slip",

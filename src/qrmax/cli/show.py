@@ -68,6 +68,7 @@ FORMATS = ("text", "toml", "json", "dot", "mermaid", "svg", "hoa")
     epilog=examples(
         "qrmax show task exp5",
         "qrmax show task my.toml --format mermaid",
+        "qrmax show task 'F(coffee & F office) & G !decoration'",
         "qrmax show task my.toml -o my.svg",
     ),
 )
@@ -83,7 +84,7 @@ FORMATS = ("text", "toml", "json", "dot", "mermaid", "svg", "hoa")
 )
 @as_json
 def show_task(name: str, format_: str | None, output: Path | None, as_json: bool) -> None:
-    """Show TASK: the name of a built-in one, or your own file."""
+    """Show TASK: the name of a built-in one, your own file, or a formula of LTLf."""
     from qrmax.automata.files import load_task
 
     task = load_task(name)

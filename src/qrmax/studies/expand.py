@@ -294,16 +294,16 @@ def _as_data(settings: Any) -> dict[str, Any]:
 
 
 def _find_map(study: Source, spec: str) -> Source:
-    return _find(study, spec, "map", maps.MAPS, maps.SUFFIX)
+    beside = Path(study.name).parent
+    return _by_last_name(Source.find(spec, "map", maps.MAPS, maps.SUFFIX, beside=beside))
 
 
 def _find_task(study: Source, spec: str) -> Source:
-    return _find(study, spec, "task", tasks.TASKS, *tasks.SUFFIXES)
+    return _by_last_name(tasks.find_task(spec, beside=Path(study.name).parent))
 
 
-def _find(study: Source, spec: str, kind: str, folder: Path, *suffixes: str) -> Source:
+def _by_last_name(found: Source) -> Source:
     """A built-in file, or one beside the study, known by its last name: folders differ."""
-    found = Source.find(spec, kind, folder, *suffixes, beside=Path(study.name).parent)
     return Source(Path(found.name).name, found.text)
 
 

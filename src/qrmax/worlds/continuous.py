@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.automata.files import SUFFIX, TASKS, load_task, parse_task, task_names
+from qrmax.automata.files import TASKS, find_task, load_task, read_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import check_count, check_flag, check_range
 from qrmax.model.continuous import ContinuousProblem
@@ -162,7 +162,7 @@ def _task(world: str, grid: GridMap, task: str | os.PathLike[str] | RewardMachin
         return office_task(grid, task)
     if str(task) in task_names():
         return load_task(task)
-    return parse_task(Source.find(task, "task", TASKS / WORLD, SUFFIX))
+    return read_task(find_task(task, TASKS / WORLD))
 
 
 def _cells_of(
