@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from qrmax import Edge, RewardMachine
 from random_problems import with_chances
 
+QUOTED = '"hot # [coffee]" & !"true" | "\\\\ %% é"'
+
 
 @st.composite
 def machines(draw: st.DrawFn, *, random: bool = True) -> RewardMachine:
@@ -14,7 +16,7 @@ def machines(draw: st.DrawFn, *, random: bool = True) -> RewardMachine:
     odd = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\\n\r\t\x7f\x00#='))
     names = draw(st.lists(odd, min_size=3, max_size=6, unique=True))
     inner = st.sampled_from(names[:-2])
-    guards = st.sampled_from(["a", "a & !b", "!(a | b) & c", "true", "a | b & c", "!!x_1"])
+    guards = st.sampled_from(["a", "a & !b", "!(a | b) & c", "true", "a | b & c", "!!x_1", QUOTED])
     rewards = st.floats(allow_nan=False, allow_infinity=False)
     states = draw(st.none() | st.permutations(names))
     edges = draw(st.lists(st.builds(Edge, inner, guards, st.sampled_from(names), rewards)))

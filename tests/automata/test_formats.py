@@ -320,7 +320,9 @@ def test_letters_say_what_a_file_means() -> None:
     source = Source("mine.txt", TORO_ICARTE)
     task = read_task(source, letters={"f": "fish", "g": "goat"})
     assert task.propositions == {"fish", "goat", "n"}
-    for letters in ({"ff": "fish"}, {"f": "true"}, {"f": "a & b"}):
+    odd = read_task(source, letters={"f": "true", "g": "a & b"})  # any text in one line
+    assert odd.propositions == {"true", "a & b", "n"}
+    for letters in ({"ff": "fish"}, {"f": ""}, {"f": 'a "b"'}):
         with pytest.raises(QRMaxError):
             read_task(source, letters=letters)
 

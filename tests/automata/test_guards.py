@@ -299,7 +299,14 @@ def test_but_not_holds_where_one_guard_does_and_the_other_does_not(label: tuple[
 
 @pytest.mark.parametrize(
     ("text", "verdict"),
-    [("coffee", True), ("x_1", True), ("true", False), ("", False), ("a b", False), ("1a", False)],
+    [
+        ("coffee", True),
+        ("true", True),
+        ("a b", True),
+        ("", False),
+        ('a "b"', False),
+        ("a\n", False),
+    ],
 )
 def test_what_a_guard_can_name(text: str, verdict: bool) -> None:
     assert is_proposition(text) is verdict

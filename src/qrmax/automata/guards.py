@@ -177,9 +177,13 @@ class Guard:
         return f"Guard.parse({str(self)!r})"
 
 
-def is_proposition(text: str) -> bool:
-    """Whether a guard can name this."""
-    return _NAME.fullmatch(text) is not None and text not in ("true", "false")
+def is_proposition(name: str) -> bool:
+    """Whether a guard can name this, in quotes if need be.
+
+    >>> is_proposition("hot coffee"), is_proposition("")
+    (True, False)
+    """
+    return _NAME.fullmatch(written(name)) is not None
 
 
 def _within(operand: tuple[str, int], operator: str, *, on_the_right: bool = False) -> str:

@@ -40,7 +40,7 @@ from qrmax.automata.formats.drawn import unused
 from qrmax.automata.formats.fields import make_machine
 from qrmax.automata.formats.hoa_reader import HOAReader, State
 from qrmax.automata.formats.number import number_of
-from qrmax.automata.guards import Guard
+from qrmax.automata.guards import Guard, named
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import GuardError, TaskError
 from qrmax.source import Source
@@ -200,7 +200,7 @@ def _cut(guard: Guard) -> str:
 
 
 def _to_hoa(item: str, numbers: dict[str, str]) -> str:
-    return {"true": "t", "false": "f"}.get(item) or numbers.get(item, item)
+    return {"true": "t", "false": "f"}.get(item) or numbers.get(named(item), item)
 
 
 def _quote(text: str) -> str:

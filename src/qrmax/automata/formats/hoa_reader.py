@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from qrmax.automata.edges import EVERYWHERE
 from qrmax.automata.formats.tokens import END, MARK, QUOTED, Cursor, Token
-from qrmax.automata.guards import MAX_TOKENS, Guard, is_proposition
+from qrmax.automata.guards import MAX_TOKENS, Guard, is_proposition, written
 from qrmax.errors import GuardError
 from qrmax.source import Source
 
@@ -108,7 +108,7 @@ class HOAReader:
         self.propositions = [text_of(token) for token in values]
         for name, token in zip(self.propositions, values, strict=True):
             if not is_proposition(name):
-                raise self.cursor.error("expected a proposition, letters, digits and _", token)
+                raise self.cursor.error("expected a proposition, a line without quotes", token)
 
     def _take_alias(self, header: Token, values: list[Token]) -> None:
         if not values or not values[0].text.startswith("@"):
@@ -181,7 +181,7 @@ class HOAReader:
         if token.kind == MARK:
             return token.text
         if _WHOLE.fullmatch(token.text) and int(token.text) < len(self.propositions):
-            return self.propositions[int(token.text)]
+            return written(self.propositions[int(token.text)])
         raise self.cursor.error("expected the number of a proposition, or an alias", token)
 
     def _acceptance(self) -> bool:

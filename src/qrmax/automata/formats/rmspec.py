@@ -16,7 +16,7 @@ from typing import Any
 from qrmax.automata.edges import Edge
 from qrmax.automata.formats.ends import ends_by_pay
 from qrmax.automata.formats.fields import check_keys, check_names, make_machine
-from qrmax.automata.guards import is_proposition
+from qrmax.automata.guards import is_proposition, written
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import TaskError, shown
 from qrmax.source import Source
@@ -80,9 +80,10 @@ def _edge_of(source: Source, place: str, entry: Any, vocabulary: list[str] | Non
     if not is_proposition(event):
         raise TaskError(
             f"{source.name}, {place}.event: {shown(event)} is no name of a proposition; "
-            "allowed: letters, digits and _"
+            "allowed: any text in one line, without quotes"
         )
+    ends = entry["from_state"], entry["to_state"]
     try:
-        return Edge(entry["from_state"], event, entry["to_state"], entry.get("reward", 0.0))
+        return Edge(ends[0], written(event), ends[1], entry.get("reward", 0.0))
     except TaskError as error:
         raise TaskError(f"{source.name}, {place}: {error}") from error

@@ -29,7 +29,7 @@ from qrmax.automata.edges import Edge
 from qrmax.automata.formats.ends import ends_by_pay
 from qrmax.automata.formats.fields import make_machine
 from qrmax.automata.formats.number import NUMBER
-from qrmax.automata.guards import Guard, is_proposition
+from qrmax.automata.guards import Guard, is_proposition, written
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, QRMaxError, TaskError, shown
 from qrmax.source import Source
@@ -126,7 +126,7 @@ def _edge(source: Source, number: int, line: str, letters: Mapping[str, str]) ->
             column=parts.start("guard") + 1,
             note="allowed: letters, each perhaps with '!', joined by '&' and '|'; or True",
         )
-    named = _LETTER.sub(lambda letter: letters.get(letter[0], letter[0]), text)
+    named = _LETTER.sub(lambda letter: written(letters.get(letter[0], letter[0])), text)
     try:
         guard = Guard.parse("true" if text == "True" else named)
         return Edge(str(int(parts[1])), guard, str(int(parts[2])), float(parts["reward"]))
