@@ -1,5 +1,6 @@
 """Tasks on environments that are not ours."""
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -49,6 +50,27 @@ def test_the_task_is_done_where_its_machine_says() -> None:
     assert info["label"] == ("home",)
     assert "prob" in info  # what FrozenLake itself tells stays
     assert seen["task"] == env.machine.index("done")
+
+
+def test_a_task_can_be_a_formula_a_name_or_a_file(tmp_path: Path) -> None:
+    qrmax.save_task(there_and_back(), tmp_path / "mine.toml")
+    wanted = {
+        "F(edge & F home)": qrmax.RewardMachine.from_ltlf("F(edge & F home)"),
+        "exp1": qrmax.load_task("exp1"),
+        tmp_path / "mine.toml": there_and_back(),
+    }
+    for task, machine in wanted.items():
+        env = qrmax.TaskWrapper(gymnasium.make("FrozenLake-v1"), task, labels=lambda *_: ())
+        assert env.machine.equivalent(machine)
+        assert env.observation_space["task"].n == len(machine.states)
+
+
+def test_gymnasium_makes_another_one_with_the_task_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    qrmax.save_task(there_and_back(), file)
+    env = qrmax.TaskWrapper(gymnasium.make("FrozenLake-v1"), file, labels=lambda *_: ())
+    file.unlink()
+    assert gymnasium.make(env.spec).get_wrapper_attr("machine").equivalent(there_and_back())
 
 
 def test_the_environments_own_end_and_reward_stay() -> None:
@@ -159,13 +181,15 @@ def test_wrapping_agrees_with_the_exact_model() -> None:
     [
         ({}, "either labels"),
         ({"labels": lambda *_: (), "transition_labels": lambda *_: ()}, "either labels"),
-        ({"machine": "exp1", "labels": lambda *_: ()}, "needed: a RewardMachine"),
+        ({"task": 7, "labels": lambda *_: ()}, "task is 7; needed: a RewardMachine, a formula"),
+        ({"task": "exp77", "labels": lambda *_: ()}, "unknown task 'exp77'"),
+        ({"task": "F(edge & ", "labels": lambda *_: ()}, "formula"),
     ],
 )
 def test_what_cannot_be_wrapped_is_refused(arguments: dict[str, Any], message: str) -> None:
-    machine = arguments.pop("machine", there_and_back())
-    with pytest.raises(ParameterError, match=message):
-        qrmax.TaskWrapper(gymnasium.make("FrozenLake-v1"), machine, **arguments)
+    task = arguments.pop("task", there_and_back())
+    with pytest.raises(qrmax.QRMaxError, match=message):
+        qrmax.TaskWrapper(gymnasium.make("FrozenLake-v1"), task, **arguments)
 
 
 def test_a_label_given_as_text_is_refused() -> None:

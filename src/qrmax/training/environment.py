@@ -207,7 +207,7 @@ def _task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
         layer = getattr(layer, "env", None)
     raise ParameterError(
         f"{str(env)[:80]} has no task; give it one: "
-        "qrmax.TaskWrapper(env, machine, labels=lambda observation, info: ...)"
+        "qrmax.TaskWrapper(env, 'F(a & F b)', labels=lambda observation, info: ...)"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from qrmax.training.evaluation import Point, Referee, relative_gap
 from qrmax.training.plane_referee import PlaneReferee
 from qrmax.training.stopping import RULES, SAMPLED, AnyReferee, Budget, StoppingRule, as_rule
 from qrmax.training.trainer import Event, Session, TrainingConfig
+from qrmax.training.watch import Moment, episode
 
 if TYPE_CHECKING:
     from qrmax.agents.bucket_diagnosis import Diagnosis
@@ -333,6 +334,36 @@ class Run:
             action = int(self._at(stage)[task.state(observation, info), q])
         first = task.env.action_space.start if isinstance(task, EnvPlayer) else 0
         return int(first) + int(action)
+
+    def watch(self, env: Any = None, *, seed: int | None = None) -> Iterator[Moment]:
+        """An episode of what was learned, each moment of it; the first one is the start.
+
+        >>> import gymnasium, qrmax
+        >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
+        >>> env = gymnasium.make("qrmax/Office-map1-exp1-v0", slip=0, render_mode="ansi")
+        >>> pictures = [env.render() for moment in run.watch(env, seed=7)]
+        >>> len(pictures)
+        16
+
+        The environment is played while you look: `env.render()` shows what it is like at that
+        moment. It is the one trained on, unless you give another one like it; of a problem, give
+        one. A moment has the `action` that led to it (None at the start), `observation`, `reward`
+        and `info`.
+        """
+        task = self._session.task
+        if env is None and not isinstance(task, EnvPlayer):
+            raise ParameterError(
+                f"this run is on the problem {task.name!r}, not on an environment: give one, such "
+                "as qrmax.ProblemEnv(problem) or one of gymnasium.make, as run.watch(env)"
+            )
+        policy = self.recommendation
+        stages = len(policy) if isinstance(policy, np.ndarray) and policy.ndim == 3 else None
+        return episode(
+            task.env if isinstance(task, EnvPlayer) and env is None else env,
+            lambda observation, info, stage: self.act(observation, info, stage=stage),
+            seed,
+            stages,
+        )
 
     def _at(self, stage: int) -> IntArray:
         """The policy of a stage, `[s, q]`."""

@@ -35,6 +35,7 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
+from qrmax.automata.files import load_task
 from qrmax.automata.guards import Label, as_label
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, check_flag, shown
@@ -322,20 +323,16 @@ def _check_render_mode(mode: str | None) -> None:
 class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Any Gymnasium environment, with a task on top.
 
-    `labels(observation, info)` says what is true after a step (and after a reset); where it depends
-    on the whole step, give `transition_labels(observation, action, next_observation, info)`
-    instead.
+    `task` is a `RewardMachine`, or what `load_task` takes: a formula, the name of a built-in task,
+    the path of a file. `labels(observation, info)` says what is true after a step (and after a
+    reset); where it depends on the whole step, give
+    `transition_labels(observation, action, next_observation, info)` instead.
 
     >>> import gymnasium, qrmax
-    >>> task = qrmax.RewardMachine(
-    ...     [qrmax.Edge("go", "edge", "back"), qrmax.Edge("back", "home", "done", 1.0)],
-    ...     initial="go",
-    ...     success=["done"],
-    ... )
     >>> names = {0: {"home"}, 3: {"edge"}}
     >>> env = qrmax.TaskWrapper(
     ...     gymnasium.make("FrozenLake-v1", is_slippery=False),
-    ...     task,
+    ...     "F(edge & F home)",
     ...     labels=lambda observation, info: names.get(observation, ()),
     ... )
     >>> env.reset(seed=0)[0]
@@ -347,21 +344,22 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     where either ends it (`world_ended` says whether the environment has); truncation is the
     environment's own. With `env_reward=False` what the environment pays does not count. A random
     machine draws from the environment's `np_random`, so that `reset(seed=...)` settles both.
-    `numbering` numbers finite observations, for tables.
+    `machine` is the task as a machine; `numbering` numbers finite observations, for tables.
     """
 
     def __init__(
         self,
         env: gymnasium.Env[Any, Any],
-        machine: RewardMachine,
+        task: RewardMachine | str | os.PathLike[str],
         labels: Callable[[Any, Info], Iterable[str]] | None = None,
         *,
         transition_labels: Callable[[Any, Any, Any, Info], Iterable[str]] | None = None,
         env_reward: bool = True,
     ) -> None:
+        machine = _machine(task)
         RecordConstructorArgs.__init__(  # so that Gymnasium can make another one like it
             self,
-            machine=machine,
+            task=machine,
             labels=labels,
             transition_labels=transition_labels,
             env_reward=env_reward,
@@ -371,8 +369,6 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 f"env is {shown(env)}; needed: one environment, as gymnasium.make makes it"
             )
         gymnasium.Wrapper.__init__(self, env)
-        if not isinstance(machine, RewardMachine):
-            raise ParameterError(f"machine is {machine!r}; needed: a RewardMachine")
         if (labels is None) == (transition_labels is None):
             raise ParameterError("TaskWrapper needs either labels=... or transition_labels=...")
         given = transition_labels if labels is None else labels
@@ -452,6 +448,17 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             "world_ended": world_ended,
         }
         return {**info, **ours}
+
+
+def _machine(task: Any) -> RewardMachine:
+    if isinstance(task, RewardMachine):
+        return task
+    if not isinstance(task, str | os.PathLike):
+        raise ParameterError(
+            f"task is {shown(task)}; needed: a RewardMachine, a formula such as "
+            "'F(coffee & F office)', or the name or file of a task"
+        )
+    return load_task(task)
 
 
 register_worlds()

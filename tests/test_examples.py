@@ -1,0 +1,75 @@
+"""The examples on environments of others, run as a reader would run them."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+needs_minigrid = pytest.mark.skipif(
+    importlib.util.find_spec("minigrid") is None, reason="minigrid is not installed"
+)
+
+
+@cache
+def output_of(example: str, hash_seed: int = 1) -> str:
+    """What an example prints; its warnings are errors, as in all tests."""
+    result = subprocess.run(
+        [sys.executable, "-X", "utf8", "-W", "error", EXAMPLES / f"{example}.py"],
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_the_cliff_is_walked_by_both_corners_without_a_fall() -> None:
+    shown = output_of("cliff_walking")
+    pictures = re.findall(r"(?:[oxCT ]+\n){4}", shown)
+    cells = ["".join(picture.split()).index("x") for picture in pictures]
+    assert cells == [36, 0, 11, 47]
+    assert shown.endswith("done\nsuccess: 100 of 100 episodes\n")
+
+
+def test_the_taxi_drives_by_the_place_before_it_delivers() -> None:
+    shown = output_of("taxi")
+    pictures = re.findall(r"(\+-+\+\n.*?\+-+\+\n)(.*?)\n\n", shown, flags=re.DOTALL)
+    told = [set(re.findall(r"aboard|yellow|delivered", below)) for _, below in pictures]
+    boarded = next(i for i, label in enumerate(told) if "aboard" in label)
+    assert all("aboard" in label for label in told[boarded:-1])
+    assert any("yellow" in label for label in told[boarded:-1])
+    assert told[-1] == {"delivered"}
+    assert shown.endswith("done\nsuccess: 100 of 100 episodes\n")
+
+
+@needs_minigrid
+def test_the_door_is_opened_with_the_key_and_shut_behind() -> None:
+    shown = output_of("minigrid_door")
+    moments = re.findall(r"^((?:##.*##\n)+)(\w+): (.*)$", shown, flags=re.MULTILINE)
+    pictures = [picture for picture, _, _ in moments]
+    assert "LY" in pictures[0]  # locked
+    assert any("__" in picture for picture in pictures)  # open
+    assert "DY" in pictures[-1]  # shut
+    assert "GG" in pictures[0]
+    assert "GG" not in pictures[-1]  # the walker stands on the goal
+    carries = ["key" in label for _, _, label in moments]
+    assert carries == sorted(carries)  # once and for all
+    assert moments[-1][2] == "goal, key"
+    assert all(one != other for one, other in pairwise(pictures))  # no step is wasted
+    assert shown.endswith("done\n")
+
+
+@pytest.mark.parametrize(
+    "example", ["cliff_walking", "taxi", pytest.param("minigrid_door", marks=needs_minigrid)]
+)
+def test_an_example_is_the_same_whenever_it_is_run(example: str) -> None:
+    assert output_of(example) == output_of(example, hash_seed=2)
