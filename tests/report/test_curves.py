@@ -81,6 +81,16 @@ def test_the_picture_names_what_it_shows(swept: tuple[Study, Path]) -> None:
     assert draw_curves(*swept, logarithmic=True).decode() != picture
 
 
+def test_numbers_of_steps_are_short_enough_to_stand_side_by_side(tmp_path: Path) -> None:
+    text = TWO.replace("max_steps = 600", 'max_steps = 30_000\nstop = "budget"')
+    write_tiny(tmp_path, text)
+    study = parsed(tmp_path, text)
+    qrmax.sweep(study, folder=tmp_path / "results", workers=1, only={"seed": "0"})
+    picture = draw_curves(study, tmp_path / "results").decode()
+    assert re.search(r">\d+k</text>", picture)
+    assert not re.search(r">\d+000</text>", picture)
+
+
 def test_the_same_curves_make_the_same_file(swept: tuple[Study, Path]) -> None:
     assert draw_curves(*swept) == draw_curves(*swept)
     assert not re.search(r"\d\d:\d\d", draw_curves(*swept).decode())  # no date

@@ -34,6 +34,7 @@ POINTS = 400  # of a line
 PANELS_IN_A_ROW = 3
 PANEL = (4.2, 3.0)  # inches
 LEGEND_COLUMNS = 4
+TICKS = 6  # along a panel
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 DASHES = ("-", "--", ":")  # once the colours are used up
 
@@ -105,6 +106,7 @@ def draw_curves(
     """The picture of a study's learning curves, as SVG, PNG or PDF."""
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     check_choice("format", kind, FORMATS)
     measure = default_measure(study) if measure is None else measure
@@ -118,7 +120,11 @@ def draw_curves(
         panels = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
         for panel, problem in zip(panels, problems, strict=False):
             _draw_panel(panel, problem, study.agents, lines)
-            panel.set_xscale("log" if logarithmic else "linear")
+            if logarithmic:
+                panel.set_xscale("log")
+            else:
+                panel.xaxis.set_major_locator(MaxNLocator(TICKS))
+                panel.xaxis.set_major_formatter(EngFormatter(sep=""))  # 20k, 1M
             panel.set_xlabel("steps" if study.max_episodes is None else "episodes")
         for panel in panels[len(problems) :]:
             panel.set_axis_off()
