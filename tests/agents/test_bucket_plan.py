@@ -32,6 +32,7 @@ def test_one_bucket_allows_nothing() -> None:
 
 
 def test_buckets_that_mix_holes_with_ice_allow_less() -> None:
+    """With these hyperplanes: how much less differs between draws of them."""
     lake = qrmax.make("continuous/frozen-lake/abc", max_episode_steps=300)
     hyperplanes = simhash(2, 8, 8, 0.7, np.random.default_rng(101))
     mixed, aware = (

@@ -13,8 +13,15 @@ import pytest
 
 import qrmax
 from command_line import run
+from qrmax.cli import curves as offered
 from qrmax.errors import ParameterError, StoreError
-from qrmax.report.curves import default_measure, draw_curves, learning_curves
+from qrmax.report.curves import (
+    FORMATS,
+    MEASURES,
+    default_measure,
+    draw_curves,
+    learning_curves,
+)
 from qrmax.studies.study import Study
 from tiny_study import agents, parsed, write_tiny
 
@@ -104,6 +111,11 @@ def test_there_are_other_formats(swept: tuple[Study, Path], kind: str, magic: by
 def test_what_is_judged_by_success_shows_success() -> None:
     assert default_measure(qrmax.load_study("paper/bucket")) == "success"
     assert default_measure(qrmax.load_study("paper/table6")) == "value"
+
+
+def test_the_command_offers_all_that_can_be_drawn() -> None:
+    assert (*MEASURES,) == offered.MEASURES
+    assert offered.FORMATS == FORMATS
 
 
 def test_what_cannot_be_drawn_is_refused(swept: tuple[Study, Path], tmp_path: Path) -> None:

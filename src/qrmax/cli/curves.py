@@ -9,6 +9,7 @@ import click
 from qrmax.cli.output import examples, write_or_print
 from qrmax.cli.studies import find_results, protocol_option, study_argument
 
+# those of `report.curves`, which takes long to import
 FORMATS = ("svg", "png", "pdf")
 MEASURES = ("value", "success")
 

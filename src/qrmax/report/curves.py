@@ -75,14 +75,20 @@ def learning_curves(
     length = {(problem, label): x for problem, label, x in ends.iter_rows()}
     order = [(problem, label) for problem in study.problems for label in study.agents]
     return {
-        key: _line(points.filter(problem=key[0], label=key[1]), length[key])
+        key: line_of(points.filter(problem=key[0], label=key[1]), length[key])
         for key in order
         if key in length
     }
 
 
-def _line(points: polars.DataFrame, end: int) -> Line:
-    """The quartiles over the runs of a learner, each at its last point before."""
+def line_of(points: polars.DataFrame, end: int) -> Line:
+    """The quartiles over the runs of a learner, each at its last point up to there.
+
+    >>> import polars
+    >>> points = polars.DataFrame({"seed": [0, 0], "x": [1, 4], "y": [0.5, 0.75]})
+    >>> line_of(points, end=4).middle[[0, -2, -1]].tolist()
+    [0.5, 0.5, 0.75]
+    """
     at = np.linspace(0.0, end, POINTS)
     runs = []
     for run in points.partition_by("seed"):
