@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
@@ -14,18 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import qrmax
 from formulas import LABELS, Trace, holds, random_trace, random_tree, write
-from qrmax.automata import mona
 from qrmax.automata.compile import compile_formula
 from qrmax.automata.dfa import DFA
 from qrmax.automata.logic import LOGICS
-from qrmax.errors import MissingExtraError, ParameterError, QRMaxError, SizeError
+from qrmax.errors import ParameterError, QRMaxError, SizeError
 
 FORMULAS = 2000
 TRACES = 8
-
-needs_mona = pytest.mark.skipif(shutil.which("mona") is None, reason="needs the program mona")
 
 
 def states_told_apart(dfa: DFA) -> bool:
@@ -306,26 +301,3 @@ def test_any_text_is_compiled_or_refused(text: str, logic: str) -> None:
     except QRMaxError:
         return
     assert dfa.accepts([]) in (True, False)
-
-
-@needs_mona
-@pytest.mark.parametrize("logic", LOGICS)
-def test_mona_makes_the_same_automaton_of_random_formulas(logic: str) -> None:
-    rng = Random(17)
-    for _ in range(60):
-        text = write(random_tree(logic, 4, rng))
-        assert compile_formula(text, logic, backend="mona") == compile_formula(text, logic), text
-
-
-@needs_mona
-def test_mona_has_limits_of_its_own_and_of_ours() -> None:
-    with pytest.raises(SizeError, match="more than 3 states"):
-        compile_formula("X X X X a", backend="mona", max_states=3)
-    with pytest.raises(SizeError, match="MONA"):
-        compile_formula("X " * 3_000 + "a", backend="mona")
-
-
-def test_without_mona_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mona, "PROGRAM", "no-such-program")
-    with pytest.raises(MissingExtraError, match="apt install mona"):
-        qrmax.compile_formula("F a", backend="mona")

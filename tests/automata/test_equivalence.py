@@ -211,3 +211,17 @@ def test_machines_with_many_propositions_are_compared_without_trying_all_labels(
     found = long.counterexample(paid)
     assert found is not None
     assert found.trace == tuple({name} for name in names)
+
+
+def test_machines_with_many_edges_are_compared_without_trying_all_pairs() -> None:
+    names = [f"a{i}" for i in range(7)]
+    wanted, given = (
+        RewardMachine.from_ltlf(" & ".join(f"F {name}" for name in order))
+        for order in (names, names[::-1])
+    )
+    assert len(given.edges) > 2000
+    assert given.equivalent(wanted)
+    lost = RewardMachine(given.edges[:-1], initial="q0", success=["satisfied"])
+    found = lost.counterexample(wanted)
+    assert found is not None
+    assert lost.run(found.trace).success != wanted.run(found.trace).success

@@ -10,7 +10,8 @@ import pytest
 
 from coffee_task import coffee_task, pick_up
 from qrmax.automata.edges import Edge, Outcome
-from qrmax.automata.reward_machine import BY_CHANCE, MachineStep, RewardMachine
+from qrmax.automata.machine_table import BY_CHANCE
+from qrmax.automata.reward_machine import MachineStep, RewardMachine
 from qrmax.errors import TaskError
 
 COFFEE = frozenset({"coffee"})

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from coffee_task import coffee_task
 from qrmax.automata.edges import Edge, Outcome
 from qrmax.automata.guards import Guard
-from qrmax.automata.reward_machine import BY_CHANCE, MachineStep, RewardMachine
+from qrmax.automata.machine_table import BY_CHANCE
+from qrmax.automata.reward_machine import MachineStep, RewardMachine
 from random_problems import with_chances
 
 LABELS = [frozenset(c) for size in range(4) for c in combinations("abc", size)]

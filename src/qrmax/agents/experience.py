@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from qrmax.automata.reward_machine import MachineTable, RewardMachine
+from qrmax.automata.machine_table import MachineTable
+from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError
 from qrmax.model.simulator import Step
 

@@ -94,6 +94,13 @@ class Diagrams:
                     raise self._too_many()
         return chosen[goal]
 
+    def branches(self, f: int, variable: int) -> tuple[int, int]:
+        """What `f` comes to where the variable is false, and where it is true.
+
+        Nothing that `f` asks for may come before this variable.
+        """
+        return (self.low[f], self.high[f]) if self.asks[f] == variable else (f, f)
+
     def follow(self, f: int, truth: Callable[[int], bool]) -> int:
         """The leaf that `f` comes to where variables are as `truth` says."""
         while (variable := self.asks[f]) != LEAF:

@@ -12,7 +12,7 @@ The first four are mistakes; an overlap is only worth knowing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -97,7 +97,7 @@ def _closure(moves: Iterable[_Move], states: set[str]) -> set[str]:
 def _never(machine: RewardMachine) -> Iterator[Finding]:
     """The edges that never happen."""
     for state in machine.states:
-        edges = [edge for edge in machine.edges if edge.source == state]
+        edges = machine.edges_of(state)
         for number, edge in enumerate(edges):
             if _example(edge.guard) is None:
                 yield Finding("never", f"{_shown(edge)} never happens: its guard cannot hold")
@@ -105,7 +105,7 @@ def _never(machine: RewardMachine) -> Iterator[Finding]:
                 yield Finding("never", f"{_shown(edge)} never happens: other edges come first")
 
 
-def _is_shadowed(edge: Edge, before: list[Edge]) -> bool:
+def _is_shadowed(edge: Edge, before: Sequence[Edge]) -> bool:
     """Whether edges before this one hold wherever it does."""
     rest = edge.guard
     for earlier in before:
@@ -136,7 +136,7 @@ def _dead_ends(machine: RewardMachine, moves: list[_Move], reached: set[str]) ->
 
 def _overlaps(machine: RewardMachine) -> Iterator[Finding]:
     for state in machine.states:
-        edges = [edge for edge in machine.edges if edge.source == state]
+        edges = machine.edges_of(state)
         for first, second in combinations(edges, 2):
             same = (first.target, first.reward) == (second.target, second.reward)
             if first.guard == second.guard or (same and first.probability == second.probability):

@@ -112,8 +112,8 @@ def _cover(must: int, may: int, d: Diagrams, known: dict[tuple[int, int], Cover]
         return EVERYWHERE
     if (must, may) not in known:
         asked = min(d.asks[must], d.asks[may])
-        must_low, must_high = _branches(must, asked, d)
-        may_low, may_high = _branches(may, asked, d)
+        must_low, must_high = d.branches(must, asked)
+        may_low, may_high = d.branches(may, asked)
         # Terms with the variable, either way, cover what no term without it can.
         low: Cover = yield _cover(d.both(must_low, d.no(may_high)), may_low, d, known)
         high: Cover = yield _cover(d.both(must_high, d.no(may_low)), may_high, d, known)
@@ -137,10 +137,6 @@ def _written_out(chain: Chain) -> Term:
         proposition, is_true, chain = chain
         literals.append((proposition, is_true))
     return tuple(literals)
-
-
-def _branches(node: int, asked: int, d: Diagrams) -> tuple[int, int]:
-    return (d.low[node], d.high[node]) if d.asks[node] == asked else (node, node)
 
 
 def _shortest_first(term: Term) -> tuple[int, list[tuple[int, bool]]]:

@@ -18,6 +18,7 @@ from qrmax.automata.guards import Guard, Label, as_label
 from qrmax.automata.joint import Joint, Places, alike
 from qrmax.automata.minimise import minimise
 from qrmax.automata.symbolic import Listed, explore
+from qrmax.automata.tables import aligned
 from qrmax.automata.transitions import Acceptor, state_ref
 from qrmax.automata.walk import Word, shortest_word, unfold
 from qrmax.errors import TaskError, shown
@@ -178,12 +179,8 @@ class DFA:
         return hash((self.propositions, self.accepting))
 
     def __str__(self) -> str:
-        rows = [("from", "when", "to")]
-        for state in self.states:
-            rows += [(str(e.source), str(e.guard), str(e.target)) for e in self.edges(state)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        lines.insert(1, "  ".join("-" * width for width in widths))
+        rows = [list(map(str, edge)) for state in self.states for edge in self.edges(state)]
+        lines = aligned(["from", "when", "to"], rows)
         accepting = ", ".join(map(str, sorted(self.accepting))) or "none"
         return "\n".join([*lines, "", f"accepting: {accepting}"])
 

@@ -83,21 +83,21 @@ class Event(NamedTuple):
     outcomes: tuple[Outcome, ...]
 
 
-def events_of(edges: Iterable[Edge]) -> list[Event]:
-    """The events that the edges of one state make up, in the order in which guards are tried."""
+def events_of(edges: Iterable[Edge], otherwise: Outcome) -> list[Event]:
+    """The events that the edges of one state make up, in the order in which guards are tried.
+
+    The last one always holds: `otherwise` is what a label does that no edge is for.
+    """
     alternatives: dict[Guard, list[Edge]] = {}
     for edge in edges:
         alternatives.setdefault(edge.guard, []).append(edge)
-    return [Event(guard, _outcomes(group)) for guard, group in alternatives.items()]
+    events = [Event(guard, _outcomes(group)) for guard, group in alternatives.items()]
+    return [*events, Event(EVERYWHERE, (otherwise,))]
 
 
-def exclusive(events: Iterable[Event], otherwise: tuple[Outcome, ...]) -> list[Event]:
-    """The same events with guards of which exactly one holds for each label.
-
-    `otherwise` is what happens where none of them does; events that can never happen are left out.
-    """
+def exclusive(events: Iterable[Event]) -> list[Event]:
+    """The same events with guards of which one holds for each label."""
     found: list[Event] = []
-    rest = EVERYWHERE
     before: list[Guard] = []
     for event in events:
         guard = event.guard
@@ -105,10 +105,9 @@ def exclusive(events: Iterable[Event], otherwise: tuple[Outcome, ...]) -> list[E
             if _can_hold(guard, earlier):
                 guard = guard.but_not(earlier)
         before.append(event.guard)
-        rest = rest.but_not(event.guard)
         if _can_hold(guard):
             found.append(Event(guard, event.outcomes))
-    return [*found, Event(rest, otherwise)] if _can_hold(rest) else found
+    return found
 
 
 def _can_hold(guard: Guard, other: Guard | None = None) -> bool:

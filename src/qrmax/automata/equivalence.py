@@ -8,26 +8,33 @@ machine's state can then learn as much, and as early, from one as from the other
 
 States are told apart in rounds: those that differ after one label, then those that differ after
 two, and so on, as in Moore's minimisation of automata. The round in which the initial states
-come apart is the length of the shortest labels that show it. Labels are not enumerated: two states
-are compared by the pairs of their events, and a label is looked for where these differ.
+come apart is the length of the shortest labels that show it. Labels are not enumerated: what a
+state does for all of them is one decision diagram, and two states do the same in a round if their
+diagrams are equal when every outcome is replaced by its reward and the class that it leads to.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from itertools import count
+from array import array
+from collections import defaultdict, deque
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from qrmax.automata.edges import Event, Outcome
-from qrmax.automata.guards import Guard, Label, braced
+from qrmax.automata.bdd import FALSE, LEAF, Diagrams
+from qrmax.automata.cover import diagram_of
+from qrmax.automata.edges import Outcome
+from qrmax.automata.guards import Label, braced
 
 if TYPE_CHECKING:
     from qrmax.automata.reward_machine import RewardMachine
 
 _DIGITS = 9  # probabilities that agree in so many are the same
 
-_Classes = Mapping["_Node", int]
+_Classes = Sequence[int]
+"""[node]: states with the same number are not told apart yet."""
+
+_Pair = tuple[int, int]
+"""A node of each machine."""
 
 
 class Counterexample(NamedTuple):
@@ -54,23 +61,17 @@ class Counterexample(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A state of one of the two machines."""
+    """A state of the first (0) or the second (1) of two machines."""
 
-    machine: RewardMachine
+    side: int
     state: str
 
-    def __hash__(self) -> int:
-        return hash((id(self.machine), self.state))
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Node) and self.machine is other.machine and self.state == other.state
-        )
+class _Result(NamedTuple):
+    """What a label does in a state of one of the machines."""
 
-    @property
-    def ends(self) -> int:
-        """0 where the episode goes on, else how it ended."""
-        return (self.state in self.machine.success) + 2 * (self.state in self.machine.failure)
+    side: int
+    outcomes: tuple[Outcome, ...]
 
 
 def counterexample(one: RewardMachine, other: RewardMachine) -> Counterexample | None:
@@ -83,108 +84,148 @@ class _Comparison:
 
     def __init__(self, one: RewardMachine, other: RewardMachine) -> None:
         self.machines = (one, other)
-        self.starts = (_Node(one, one.initial), _Node(other, other.initial))
-        self.choices = {
-            _Node(machine, state): machine.events(state)
-            for machine in (one, other)
-            for state in machine.reachable()
-        }
-        self.examples: dict[Guard, Label | None] = {}
+        self.nodes = [
+            _Node(side, state)
+            for side, machine in enumerate(self.machines)
+            for state in sorted(machine.reachable())
+        ]
+        self.number = {node: number for number, node in enumerate(self.nodes)}
+        edges = (*one.edges, *other.edges)
+        self.names = list(dict.fromkeys(p for e in edges for p in sorted(e.guard.propositions)))
+        self.diagrams = Diagrams()
+        self.results: list[_Result] = []  # [value of a leaf]
+        self.roots = self._roots()  # [node]: what labels do there
+        self.order = self._branches_first()
 
     def counterexample(self) -> Counterexample | None:
-        first, second = self.starts
-        rounds: list[_Classes] = [{node: node.ends for node in self.choices}]
+        first = self.number[_Node(0, self.machines[0].initial)]
+        second = self.number[_Node(1, self.machines[1].initial)]
+        rounds: list[_Classes] = [[self._end(node) for node in self.nodes]]
         while rounds[-1][first] == rounds[-1][second]:
             finer = self._refine(rounds[-1])
-            if len({*finer.values()}) == len({*rounds[-1].values()}):
+            if len({*finer}) == len({*rounds[-1]}):
                 return None
             rounds.append(finer)
-        return self._explain(rounds)
+        return self._explain(rounds, (first, second))
+
+    def _roots(self) -> list[int]:
+        diagrams = self.diagrams
+        numbers = {name: number for number, name in enumerate(self.names)}
+        leaves: dict[_Result, int] = {}
+        roots = []
+        for side, state in self.nodes:
+            root = FALSE  # which nothing comes to: the last case always holds
+            for guard, outcomes in reversed(self.machines[side].cases(state)):
+                result = _Result(side, outcomes)
+                if result not in leaves:
+                    leaves[result] = diagrams.leaf(len(self.results))
+                    self.results.append(result)
+                root = diagrams.choose(diagram_of(guard, diagrams, numbers), leaves[result], root)
+            roots.append(root)
+        return roots
+
+    def _branches_first(self) -> list[int]:
+        """All that the roots lead to; in diagrams, branches have smaller numbers."""
+        found, ahead = set[int](), [*self.roots]
+        while ahead:
+            place = ahead.pop()
+            if place not in found:
+                found.add(place)
+                if self.diagrams.asks[place] != LEAF:
+                    ahead += (self.diagrams.low[place], self.diagrams.high[place])
+        return sorted(found)
+
+    def _end(self, node: _Node) -> int:
+        """0 where the episode goes on, else how it ended."""
+        machine = self.machines[node.side]
+        return (node.state in machine.success) + 2 * (node.state in machine.failure)
 
     def _refine(self, classes: _Classes) -> _Classes:
         """The states that one more label tells apart, apart."""
-        groups: dict[int, list[_Node]] = {}  # a class -> one node of each finer class in it
-        finer: dict[_Node, int] = {}
-        fresh = count()
-        for node, known in classes.items():
-            alike = groups.setdefault(known, [])
-            for twin in alike:
-                if next(self._telling(twin, node, classes), None) is None:
-                    finer[node] = finer[twin]
-                    break
+        asks, low, high = self.diagrams.asks, self.diagrams.low, self.diagrams.high
+        views: dict[Hashable, int] = {}
+        view_of: dict[int, int] = {}  # of places in diagrams
+        for place in self.order:
+            what: Hashable
+            if asks[place] == LEAF:
+                what = frozenset(self._masses(low[place], classes).items())
+            elif view_of[low[place]] == view_of[high[place]]:
+                view_of[place] = view_of[low[place]]
+                continue
             else:
-                finer[node] = next(fresh)
-                alike.append(node)
-        return finer
+                what = (asks[place], view_of[low[place]], view_of[high[place]])
+            view_of[place] = views.setdefault(what, len(views))
+        finer: dict[tuple[int, int], int] = {}
+        pairs = ((known, view_of[root]) for known, root in zip(classes, self.roots, strict=True))
+        return array("l", [finer.setdefault(pair, len(finer)) for pair in pairs])
 
-    def _telling(self, one: _Node, other: _Node, classes: _Classes) -> Iterator[Label]:
-        """Labels that do not do the same in both, by these classes: one for each difference."""
-        for left in self.choices[one]:
-            for right in self.choices[other]:
-                if self._masses(one, left, classes) == self._masses(other, right, classes):
-                    continue
-                label = self._example(left.guard, right.guard)
-                if label is not None:
-                    yield label
-
-    def _example(self, left: Guard, right: Guard) -> Label | None:
-        both = Guard((*left.postfix, *right.postfix, "&"))
-        if both not in self.examples:
-            self.examples[both] = both.example()
-        return self.examples[both]
-
-    def _masses(
-        self, node: _Node, event: Event, classes: _Classes
-    ) -> dict[tuple[float, int], float]:
+    def _masses(self, leaf: int, classes: _Classes) -> dict[tuple[float, int], float]:
         """How likely each reward is, together with each class of states that follows."""
+        side, outcomes = self.results[leaf]
         masses: defaultdict[tuple[float, int], float] = defaultdict(float)
-        for chance, state, reward in event.outcomes:
-            masses[reward, classes[_Node(node.machine, state)]] += chance
+        for chance, state, reward in outcomes:
+            masses[reward, classes[self.number[_Node(side, state)]]] += chance
         return {key: round(mass, _DIGITS) for key, mass in masses.items()}
 
-    def _explain(self, rounds: list[_Classes]) -> Counterexample:
-        """Follow the labels that tell the initial states apart, to where it shows."""
-        pair, trace = self.starts, list[Label]()
+    def _explain(self, rounds: list[_Classes], pair: _Pair) -> Counterexample:
+        """Follow the labels that tell two states apart, to where it shows."""
+        trace: list[Label] = []
         while True:
-            apart = next(k for k, r in enumerate(rounds) if r[pair[0]] != r[pair[1]])
-            label = min(self._telling(*pair, rounds[apart - 1]), key=len)
+            apart = next(k for k, classes in enumerate(rounds) if len({*_at(pair, classes)}) > 1)
+            label, leaves = self._telling(pair, rounds[apart - 1])
             trace.append(label)
-            events = [self._event(node, label) for node in pair]
             if apart == 1:
+                left, right = pair
                 return Counterexample(
                     trace=tuple(trace),
-                    states=(pair[0].state, pair[1].state),
-                    outcomes=(events[0].outcomes, events[1].outcomes),
+                    states=(self.nodes[left].state, self.nodes[right].state),
+                    outcomes=(self.results[leaves[0]].outcomes, self.results[leaves[1]].outcomes),
                     machines=(self.machines[0].name, self.machines[1].name),
                 )
-            pair = self._next_pair(pair, events, rounds[apart - 1])
+            pair = self._next_pair(leaves, rounds[apart - 1])
 
-    def _event(self, node: _Node, label: Label) -> Event:
-        return next(event for event in self.choices[node] if event.guard.holds(label))
+    def _telling(self, pair: _Pair, classes: _Classes) -> tuple[Label, _Pair]:
+        """The smallest label that does not do the same in both states, and what it does."""
+        diagrams, nothing = self.diagrams, tuple[int, ...]()
+        ahead = deque([(_at(pair, self.roots), nothing)])  # places, propositions true on the way
+        seen = set[_Pair]()
+        while True:
+            places, true = ahead.popleft()
+            if places in seen:
+                continue
+            seen.add(places)
+            asked = min(_at(places, diagrams.asks))
+            if asked != LEAF:
+                low, high = zip(*(diagrams.branches(p, asked) for p in places), strict=True)
+                ahead.appendleft((low, true))
+                ahead.append((high, (*true, asked)))
+                continue
+            left, right = leaves = _at(places, diagrams.low)
+            if self._masses(left, classes) != self._masses(right, classes):
+                return frozenset(self.names[number] for number in true), leaves
 
-    def _next_pair(
-        self, pair: tuple[_Node, _Node], events: list[Event], classes: _Classes
-    ) -> tuple[_Node, _Node]:
+    def _next_pair(self, leaves: _Pair, classes: _Classes) -> _Pair:
         """Where both can be after a label, paid alike and yet not alike."""
-        ahead = [
-            [(outcome.reward, _Node(node.machine, outcome.state)) for outcome in event.outcomes]
-            for node, event in zip(pair, events, strict=True)
-        ]
-        masses = [
-            self._masses(node, event, classes) for node, event in zip(pair, events, strict=True)
-        ]
-
-        def likelier(side: int, reward: float, node: _Node) -> bool:
-            key = (reward, classes[node])
-            return masses[side].get(key, 0.0) > masses[1 - side].get(key, 0.0)
-
+        masses = [self._masses(leaf, classes) for leaf in leaves]
+        likelier: list[list[tuple[float, int]]] = []  # on this side than on the other
+        for side, outcomes in (self.results[leaf] for leaf in leaves):
+            ahead = [(o.reward, self.number[_Node(side, o.state)]) for o in outcomes]
+            likelier.append([
+                (reward, node)
+                for reward, node in ahead
+                if masses[side].get((reward, classes[node]), 0.0)
+                > masses[1 - side].get((reward, classes[node]), 0.0)
+            ])  # fmt: skip
         return next(
             (left, right)
-            for reward, left in ahead[0]
-            for other, right in ahead[1]
-            if reward == other and left.ends == right.ends
-            if likelier(0, reward, left) and likelier(1, reward, right)
+            for reward, left in likelier[0]
+            for other, right in likelier[1]
+            if reward == other and self._end(self.nodes[left]) == self._end(self.nodes[right])
         )
+
+
+def _at(pair: _Pair, values: Sequence[int]) -> _Pair:
+    return values[pair[0]], values[pair[1]]
 
 
 def _shown(outcome: Outcome) -> str:

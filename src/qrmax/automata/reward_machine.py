@@ -20,16 +20,17 @@ from the generator that `step` is given, one number for each event that has seve
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qrmax.automata.edges import Edge, Event, Outcome, events_of, exclusive
 from qrmax.automata.equivalence import Counterexample, counterexample
 from qrmax.automata.guards import Guard, Label, as_label, braced
+from qrmax.automata.machine_table import MachineTable, table_of
+from qrmax.automata.tables import aligned
+from qrmax.automata.validity import check_declared, check_ends, check_overlaps
 from qrmax.draw import draw
 from qrmax.errors import TaskError, check_choice
 
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 
 FELL_OFF = "failed"
 """Where a machine with `undefined="fail"` goes when no edge matches."""
-
-BY_CHANCE = -1
-"""In a table: no state to start in, since reading the label of the start would be random."""
 
 
 class MachineStep(NamedTuple):
@@ -63,23 +61,6 @@ class MachineRun(NamedTuple):
     rewards: tuple[float, ...]  # one per label read
     success: bool
     failure: bool
-
-
-class MachineTable(NamedTuple):
-    """A machine over numbered labels: what planners and learners read.
-
-    Outcome j of reading a label in q leads to `next_state`, with probability `prob`, and pays
-    `reward`. An event with fewer outcomes than others is padded at the end: probability 0, reward
-    0, stay in q. A certain machine has one outcome everywhere, of probability exactly 1.
-    """
-
-    next_state: NDArray[np.int32]  # [q, label, j]
-    prob: NDArray[np.float64]  # [q, label, j]
-    reward: NDArray[np.float64]  # [q, label, j]
-    terminal: NDArray[np.bool_]  # [q]
-    success: NDArray[np.bool_]  # [q]
-    initial: NDArray[np.int32]  # [label]: the state after a reset into a world state so labelled,
-    # or BY_CHANCE
 
 
 class RewardMachine:
@@ -138,15 +119,18 @@ class RewardMachine:
         declared = None if states is None else [*_checked("states", states), *falls_off]
         self.states = tuple(dict.fromkeys([*found, *ends] if declared is None else declared))
         self._index = {state: number for number, state in enumerate(self.states)}
+        if declared is not None:
+            check_declared(self, declared, used=found + ends, implied=falls_off)
+        check_ends(self)
         self._edges_of: dict[str, list[Edge]] = {state: [] for state in self.states}
-        self._check(declared, found + ends)
         for edge in self.edges:
             self._edges_of[edge.source].append(edge)
-        self._events_of = self._find_events()
-        events = [event for group in self._events_of.values() for event in group]
-        self._width = max((len(event.outcomes) for event in events), default=1)
+        self._cases = self._find_cases()
+        self.most_outcomes = max(
+            len(case.outcomes) for cases in self._cases.values() for case in cases
+        )
         if strict:
-            self._check_overlaps()
+            check_overlaps(self)
 
     @staticmethod
     def from_ltlf(
@@ -240,7 +224,7 @@ class RewardMachine:
     @property
     def is_random(self) -> bool:
         """Whether some event has more than one outcome."""
-        return self._width > 1
+        return self.most_outcomes > 1
 
     def reachable(self) -> frozenset[str]:
         """The states that some sequence of labels leads to, if every edge can be taken."""
@@ -272,6 +256,11 @@ class RewardMachine:
         """Whether the other machine does the same: see `counterexample`."""
         return self.counterexample(other) is None
 
+    def edges_of(self, state: str) -> Sequence[Edge]:
+        """The edges that leave a state."""
+        self._check_state(state)
+        return self._edges_of[state]
+
     def index(self, state: str) -> int:
         """The number of a state in the table form."""
         self._check_state(state)
@@ -284,10 +273,12 @@ class RewardMachine:
         """
         self._check_state(state)
         read = as_label(label)
-        for event in self._events_of[state]:
-            if event.guard.holds(read):
-                return event.outcomes
-        return self._otherwise(state)
+        return next(event.outcomes for event in self._cases[state] if event.guard.holds(read))
+
+    def cases(self, state: str) -> list[Event]:
+        """What can happen in a state, to be tried in order; the guard of the last always holds."""
+        self._check_state(state)
+        return self._cases[state]
 
     def events(self, state: str) -> list[Event]:
         """What can happen in a state: for each label exactly one of the guards holds.
@@ -299,8 +290,7 @@ class RewardMachine:
         b & !a -> u
         !a & !b -> s
         """
-        self._check_state(state)
-        return exclusive(self._events_of[state], self._otherwise(state))
+        return exclusive(self.cases(state))
 
     def step(
         self, state: str, label: Iterable[str], rng: np.random.Generator | None = None
@@ -325,13 +315,20 @@ class RewardMachine:
     def reset(self, label: Iterable[str]) -> str:
         """The state at the start of an episode in a world state with this label."""
         read = as_label(label)
-        state = self._first_state(read)
+        state = self.first_state(read)
         if state is None:
             raise TaskError(
                 f"{self.name}: the start reads {braced(read)}, and what that does in "
                 f"{self.initial!r} is random; set consume_initial = false, or change the labels"
             )
         return state
+
+    def first_state(self, label: Label) -> str | None:
+        """Where an episode starts in a world state with this label; None where that is random."""
+        if not self.consume_initial:
+            return self.initial
+        outcomes = self.outcomes(self.initial, label)
+        return outcomes[0].state if len(outcomes) == 1 else None
 
     def run(
         self, trace: Iterable[Iterable[str]], rng: np.random.Generator | None = None
@@ -357,42 +354,18 @@ class RewardMachine:
 
     def table(self, labels: Sequence[Label]) -> MachineTable:
         """The machine over these labels, numbered in this order."""
-        shape = (len(self.states), len(labels), self._width)
-        next_state = np.empty(shape, dtype=np.int32)
-        next_state[:] = np.arange(len(self.states))[:, None, None]
-        prob, reward = np.zeros(shape), np.zeros(shape)
-        for q, state in enumerate(self.states):
-            for number, label in enumerate(labels):
-                for j, outcome in enumerate(self.outcomes(state, label)):
-                    next_state[q, number, j] = self._index[outcome.state]
-                    prob[q, number, j] = outcome.probability
-                    reward[q, number, j] = outcome.reward
-        first = [self._first_state(label) for label in labels]
-        return MachineTable(
-            next_state=next_state,
-            prob=prob,
-            reward=reward,
-            terminal=np.array([state in self.terminal for state in self.states]),
-            success=np.array([state in self.success for state in self.states]),
-            initial=np.array(
-                [BY_CHANCE if state is None else self._index[state] for state in first],
-                dtype=np.int32,
-            ),
-        )
+        return table_of(self, labels)
 
     def __str__(self) -> str:
         """A table of the machine for people to read."""
-        rows: list[tuple[str, ...]] = [("from", "when", "to", "reward", "probability")]
-        rows += [
-            (e.source, str(e.guard), e.target, f"{e.reward:g}", f"{e.probability:g}")
+        head = ["from", "when", "to", "reward", "probability"]
+        rows = [
+            [e.source, str(e.guard), e.target, f"{e.reward:g}", f"{e.probability:g}"]
             for e in self.edges
         ]
-        if all(edge.probability == 1.0 for edge in self.edges):
-            rows = [row[:-1] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        lines.insert(1, "  ".join("-" * width for width in widths))
-        head = f"{self.name}: {self.description}" if self.description else self.name
+        columns = 4 + any(edge.probability < 1.0 for edge in self.edges)
+        lines = aligned(head[:columns], [row[:columns] for row in rows])
+        title = f"{self.name}: {self.description}" if self.description else self.name
         otherwise = "stay, reward 0" if self.undefined == "stay" else f"{FELL_OFF!r}, reward 0"
         facts = {
             "initial": self.initial + (" (reads the start label)" * self.consume_initial),
@@ -400,7 +373,7 @@ class RewardMachine:
             "failure": ", ".join(sorted(self.failure)) or "none",
             "otherwise": otherwise,
         }
-        return "\n".join([head, "", *lines, "", *(f"{k}: {v}" for k, v in facts.items())])
+        return "\n".join([title, "", *lines, "", *(f"{k}: {v}" for k, v in facts.items())])
 
     def __repr__(self) -> str:
         ends: Mapping[str, frozenset[str]] = {"success": self.success, "failure": self.failure}
@@ -423,60 +396,19 @@ class RewardMachine:
         ends = (self.initial, self.success, self.failure)
         return (self.name, self.description, self.states, self.edges, *ends, *behaviour)
 
-    def _check(self, declared: list[str] | None, used: list[str]) -> None:
-        if declared is not None:
-            for state in used:
-                if state not in self._index:
-                    raise TaskError(
-                        f"{self.name}: state {state!r} is used but not among the declared states "
-                        f"{', '.join(map(repr, self.states))}"
-                    )
-            times = Counter(declared)
-            for state in self.states:  # FELL_OFF may be declared as well as implied
-                if times[state] > 1 + (state == FELL_OFF and self.undefined == "fail"):
-                    raise TaskError(f"{self.name}: state {state!r} is declared twice")
-        if both := self.success & self.failure:
-            raise TaskError(f"{self.name}: {sorted(both)[0]!r} is both a success and a failure")
-        for edge in self.edges:
-            if edge.source in self.terminal:
-                raise TaskError(
-                    f"{self.name}: {edge!r} leaves a terminal state; the episode is over there"
-                )
-        if self.initial in self.terminal:
-            raise TaskError(f"{self.name}: the initial state {self.initial!r} is terminal")
-
-    def _find_events(self) -> dict[str, list[Event]]:
+    def _find_cases(self) -> dict[str, list[Event]]:
         try:
-            return {state: events_of(edges) for state, edges in self._edges_of.items()}
+            return {
+                state: events_of(edges, self._otherwise(state))
+                for state, edges in self._edges_of.items()
+            }
         except TaskError as error:
             raise TaskError(f"{self.name}: {error}") from error
 
-    def _otherwise(self, state: str) -> tuple[Outcome, ...]:
+    def _otherwise(self, state: str) -> Outcome:
         """What a label does that no edge is for."""
         falls_off = self.undefined == "fail" and state not in self.terminal
-        return (Outcome(1.0, FELL_OFF if falls_off else state, 0.0),)
-
-    def _first_state(self, label: Label) -> str | None:
-        """Where an episode starts in a world state with this label; None where that is random."""
-        if not self.consume_initial:
-            return self.initial
-        outcomes = self.outcomes(self.initial, label)
-        return outcomes[0].state if len(outcomes) == 1 else None
-
-    def _check_overlaps(self) -> None:
-        for edges in self._edges_of.values():
-            for later, edge in enumerate(edges, start=1):
-                for rival in edges[later:]:
-                    if edge.guard == rival.guard and edge.probability < 1.0:
-                        continue  # alternatives of one event
-                    label = edge.guard.overlap(rival.guard)
-                    if label is not None:
-                        raise TaskError(
-                            f"{self.name}: strict, but two edges of {edge.source!r} overlap\n"
-                            f"  {edge!r}\n  {rival!r}\n"
-                            f"  both hold where exactly {braced(label)} is true;\n"
-                            f"  make one guard exclude the other, or drop strict: the first wins"
-                        )
+        return Outcome(1.0, FELL_OFF if falls_off else state, 0.0)
 
     def _check_state(self, state: str) -> None:
         if state not in self._index:

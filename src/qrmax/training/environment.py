@@ -10,7 +10,8 @@ import numpy as np
 
 from qrmax.agents.base import Agent, Sizes, State
 from qrmax.automata.guards import Label
-from qrmax.automata.reward_machine import MachineTable, RewardMachine
+from qrmax.automata.machine_table import MachineTable
+from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError
 from qrmax.model.observations import Observations
 from qrmax.model.simulator import Step
