@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import gymnasium
 import pytest
 
@@ -50,3 +52,15 @@ def test_an_action_is_asked_for_with_an_observation() -> None:
     run = qrmax.train("qrm", corridor(), max_steps=10)
     with pytest.raises(ParameterError, match="what the environment shows"):
         run.act(3)
+
+
+@pytest.mark.parametrize(("task", "warned"), [("F(goal & F hoem)", True), ("F corner", False)])
+def test_a_name_that_no_label_ever_gives_is_warned_of(task: str, warned: bool) -> None:
+    names = {0: {"home"}, 3: {"corner"}, 15: {"goal"}}
+    lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    env = qrmax.TaskWrapper(lake, task, labels=lambda cell, _: names.get(cell, ()))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        qrmax.train("qrmax", env, max_steps=2_000, t_env=1)
+    texts = [str(warning.message) for warning in told]
+    assert any("'hoem', which the task names, was never true" in text for text in texts) is warned

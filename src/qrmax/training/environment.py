@@ -97,6 +97,8 @@ class EnvPlayer:
         self.sizes = Sizes(states, len(self.machine.states), _n_actions(env))
         self.finished: list[Episode] = []  # since someone looked last
         self.episodes = 0
+        self.seen = set[str]()  # all that was true at some time
+        self.succeeded = False  # whether some episode has
         self._value, self._discount = 0.0, 1.0
         self.s: State = 0
         self.q = 0
@@ -139,6 +141,7 @@ class EnvPlayer:
         self.over = step.terminated or step.truncated
         if self.over:
             self.finished.append(Episode(self._value, bool(info["success"])))
+            self.succeeded |= self.finished[-1].success
         return step
 
     def cut(self) -> None:
@@ -172,6 +175,7 @@ class EnvPlayer:
     def _see(self, observation: Any, info: Any) -> None:
         self.s = self.state(observation, info)
         self.q = int(observation["task"])
+        self.seen.update(info["label"])
 
     def _number_label(self, names: tuple[str, ...]) -> int:
         label = frozenset(names) & self._propositions

@@ -162,7 +162,19 @@ def finish(session: Session, on_event: Callable[[Event], None] | None = None) ->
     for event in session.events():
         if on_event is not None:
             on_event(event)
+    if isinstance(session.task, EnvPlayer):
+        _warn_of_what_was_never_true(session.task)
     return Run(session)
+
+
+def _warn_of_what_was_never_true(played: EnvPlayer) -> None:
+    """Where nothing succeeds, a name may be misspelt, in the task or in the labels."""
+    missing = sorted(played.machine.propositions - played.seen)
+    if missing and played.machine.success and not played.succeeded:
+        warn(
+            f"no episode succeeded, and {', '.join(map(repr, missing))}, which the task names, was "
+            f"never true; true at some time: {', '.join(sorted(played.seen)) or 'nothing'}"
+        )
 
 
 class Run:
