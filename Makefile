@@ -9,9 +9,10 @@ INSTALLED := $(VENV)/.installed
 DEV_INSTALLED := $(VENV)/.dev-installed
 DQN_INSTALLED := $(VENV)/.dqn-installed
 BENCH_INSTALLED := $(VENV)/.bench-installed
+FUZZ_INSTALLED := $(VENV)/.fuzz-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check dqn bench paper table6 bucket format clean
+.PHONY: help demo test check dqn bench fuzz paper table6 bucket format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +39,10 @@ bench: $(BENCH_INSTALLED)  ## planning beside its peers; learners beside plain P
 	$(BIN)/python bench/buckets.py
 	$(BIN)/python bench/sweeping.py
 	$(BIN)/python bench/logic.py
+
+FUZZ_SECONDS ?= 60
+fuzz: $(FUZZ_INSTALLED)  ## every parser on changed and broken texts, for FUZZ_SECONDS (60)
+	$(BIN)/python fuzz/parsers.py -max_total_time=$(FUZZ_SECONDS)
 
 PUBLISHED := --protocol as-published
 DESCRIBED := --protocol as-described
@@ -69,7 +74,7 @@ format: $(DEV_INSTALLED)  ## let ruff rewrite the code
 
 clean:  ## remove the virtual environment and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
-	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests bench examples fuzz -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps make a second run start at once: they are renewed only when the requirements change.
 $(INSTALLED): pyproject.toml constraints.txt
@@ -94,4 +99,9 @@ $(DQN_INSTALLED): $(DEV_INSTALLED)
 $(BENCH_INSTALLED): $(DEV_INSTALLED)
 	@echo "installing the peers of the benchmark (once) ..." >&2
 	@$(PIP) --no-build-isolation --editable '.[dev,ray,bench]'
+	@touch $@
+
+$(FUZZ_INSTALLED): $(DEV_INSTALLED)
+	@echo "installing Atheris (once) ..." >&2
+	@$(PIP) --no-build-isolation --editable '.[dev,ray,fuzz]'
 	@touch $@
