@@ -33,6 +33,14 @@ def test_mistakes_are_told_and_make_the_check_fail(tmp_path: Path) -> None:
     assert [finding["kind"] for finding in json.loads(there.stdout)["findings"]] == ["unreachable"]
 
 
+def test_what_an_environment_of_ones_own_makes_true_can_be_named() -> None:
+    ours = run("check", "F(red & F goal)", "--propositions", "red, goal")
+    assert (ours.returncode, ours.stdout) == (0, "F(red & F goal): no mistake found\n")
+    assert "missing: 'goal'" in run("check", "F(red & F goal)", "--propositions", "red").stdout
+    on_the_lake = run("check", "F(A & F tea)", "--map", "frozen-lake")
+    assert "missing: 'tea' is nowhere true; there are: A, B, C, hole\n" in on_the_lake.stdout
+
+
 def test_two_tasks_are_compared() -> None:
     differ = run("check", "exp1", "exp3")
     assert differ.returncode == 1

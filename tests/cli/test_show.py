@@ -46,3 +46,9 @@ def test_json_is_the_format_that_is_read_again(tmp_path: Path) -> None:
     assert json.loads(shown)["initial"] == "start"
     (tmp_path / "exp3.json").write_text(shown)
     assert qrmax.load_task(tmp_path / "exp3.json") == qrmax.load_task("exp3")
+
+
+def test_maps_of_other_worlds_are_shown_too() -> None:
+    lake = run("show", "map", "frozen-lake")
+    assert lake.returncode == 0
+    assert "10 columns x 10 rows" in lake.stdout

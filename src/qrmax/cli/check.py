@@ -15,7 +15,10 @@ FAILED = 1
 
 @click.command(
     epilog=examples(
-        "qrmax check my.toml", "qrmax check my.toml --map map1", "qrmax check t1.txt exp1"
+        "qrmax check my.toml",
+        "qrmax check my.toml --map map1",
+        "qrmax check my.toml --propositions red,green,goal",
+        "qrmax check t1.txt exp1",
     )
 )
 @click.argument("task", shell_complete=complete_task)
@@ -26,10 +29,17 @@ FAILED = 1
     metavar="MAP",
     multiple=True,
     shell_complete=complete_map,
-    help="Where the task is to be done; may be repeated.  [default: any built-in map]",
+    help="Where the task is to be done; may be repeated.  [default: any built-in world]",
+)
+@click.option(
+    "--propositions",
+    metavar="NAME,...",
+    help="What can be true in your own environment, in place of maps.",
 )
 @as_json
-def check(task: str, other: str | None, maps: tuple[str, ...], as_json: bool) -> None:
+def check(
+    task: str, other: str | None, maps: tuple[str, ...], propositions: str | None, as_json: bool
+) -> None:
     """Say what is odd about TASK; with OTHER, also whether the two do the same.
 
     The exit code is 1 where there is a mistake or a difference. Edges that overlap are told, but
@@ -39,7 +49,7 @@ def check(task: str, other: str | None, maps: tuple[str, ...], as_json: bool) ->
     from qrmax.automata.files import load_task
 
     machine = load_task(task)
-    found = findings(machine, _propositions(maps))
+    found = findings(machine, _propositions(maps, propositions))
     mistaken = any(finding.is_mistake for finding in found)
     twin = None if other is None else load_task(other)
     difference = None if twin is None else machine.counterexample(twin)
@@ -67,8 +77,12 @@ def check(task: str, other: str | None, maps: tuple[str, ...], as_json: bool) ->
         sys.exit(FAILED)
 
 
-def _propositions(maps: tuple[str, ...]) -> set[str]:
-    """What is true somewhere on these maps, or on any that is built in."""
-    from qrmax.worlds.grid import load_map, map_names
+def _propositions(maps: tuple[str, ...], named: str | None) -> set[str]:
+    """What can be true: on these maps and as named, or else in any built-in world."""
+    from qrmax.worlds.catalog import all_propositions
+    from qrmax.worlds.continuous import any_map
 
-    return {name for given in maps or map_names() for name in load_map(given).propositions}
+    if not maps and named is None:
+        return all_propositions()
+    names = {name.strip() for name in (named or "").split(",") if name.strip()}
+    return names.union(*(any_map(given).propositions for given in maps))

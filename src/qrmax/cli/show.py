@@ -25,10 +25,10 @@ def show() -> None:
 @as_json
 def show_map(name: str, output: Path | None, as_json: bool) -> None:
     """Show MAP: the name of a built-in one, or your own file."""
-    from qrmax.worlds.grid import load_map
+    from qrmax.worlds.continuous import any_map
     from qrmax.worlds.picture import draw, save_png, write
 
-    grid = load_map(name)
+    grid = any_map(name)
     facts = {
         "name": grid.name,
         "columns": grid.width,

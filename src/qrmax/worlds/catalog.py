@@ -15,6 +15,7 @@ from qrmax.worlds.continuous import (
     OFFICE,
     WORLD,
     ContinuousOptions,
+    any_map,
     continuous,
     continuous_names,
     worlds,
@@ -62,6 +63,13 @@ def benchmark_names() -> list[str]:
 def all_names() -> list[str]:
     """The names of all built-in problems, those with real positions included."""
     return problem_names() + benchmark_names() + continuous_names()
+
+
+def all_propositions() -> set[str]:
+    """All that is true somewhere in a built-in world."""
+    maps = [*map_names(), *(world for world in worlds() if world != OFFICE)]
+    on_maps = {name for grid in maps for name in any_map(grid).propositions}
+    return on_maps.union(*(label for name in benchmark_names() for label in make(name).labels))
 
 
 def make(

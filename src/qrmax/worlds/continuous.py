@@ -27,7 +27,7 @@ from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import check_count, check_flag, check_range
 from qrmax.model.continuous import ContinuousProblem
 from qrmax.model.plane import LEFT, RIGHT, Plane
-from qrmax.source import Source
+from qrmax.source import Source, builtin_names
 from qrmax.worlds.grid import DECORATION, MOVES, GridMap, load_map, map_names, parse_map
 from qrmax.worlds.office import office_task
 from qrmax.worlds.options import Options
@@ -88,6 +88,16 @@ def continuous_names() -> list[str]:
     offices = [f"{WORLD}/{OFFICE}/{name}/{task}" for name in map_names() for task in common]
     others = [f"{WORLD}/{world}/{task}" for world, tasks in _TASKS.items() for task in tasks]
     return others + offices
+
+
+def any_map(name: str | os.PathLike[str]) -> GridMap:
+    """The map of any built-in world that has one, such as "map1" or "frozen-lake", or your own.
+
+    >>> any_map("frozen-lake").width
+    10
+    """
+    planes = builtin_names(PLANES, ".txt")
+    return _map(str(name) if str(name) in planes else OFFICE, name)
 
 
 def continuous(
