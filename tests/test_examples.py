@@ -68,8 +68,5 @@ def test_the_door_is_opened_with_the_key_and_shut_behind() -> None:
     assert shown.endswith("done\n")
 
 
-@pytest.mark.parametrize(
-    "example", ["cliff_walking", "taxi", pytest.param("minigrid_door", marks=needs_minigrid)]
-)
-def test_an_example_is_the_same_whenever_it_is_run(example: str) -> None:
-    assert output_of(example) == output_of(example, hash_seed=2)
+def test_an_example_is_the_same_whenever_it_is_run() -> None:
+    assert output_of("cliff_walking") == output_of("cliff_walking", hash_seed=2)
