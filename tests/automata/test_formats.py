@@ -364,6 +364,17 @@ def test_where_a_format_does_not_say_paid_ends_are_the_good_ones() -> None:
     assert (unpaid.success, unpaid.failure) == ({"1", "2"}, {"failed"})
 
 
+def test_an_end_that_is_reached_with_and_without_pay_is_a_success_only_where_it_pays() -> None:
+    text = "0\n[1]\n(0,1,'n',ConstantRewardFunction(0))\n(0,1,'f',ConstantRewardFunction(1))\n"
+    task = read(text, ".txt")
+    assert (task.success, task.failure) == ({"1"}, {"1 unpaid", "failed"})
+    assert task.run([{"decoration"}]).failure
+    assert task.run([{"coffee"}]).success
+    spilt = '{"from_state": "s1", "event": "coffee", "to_state": "s2"}, {"from_state": "s0"'
+    spec = read(" ".join(RMSPEC.split()).replace('{ "from_state": "s0"', spilt), ".json")
+    assert spec.run([{"coffee"}, {"coffee"}]).failure
+
+
 SPOT = """HOA: v1 /* as a tool writes /* it */ */
 States: 3
 Start: 1

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 
 from coffee_task import pick_up
 from qrmax import Edge, Problem, RewardMachine, TabularMDP
-from qrmax.errors import ModelError
+from qrmax.errors import ModelError, QRMaxWarning
 from qrmax.model.simulator import AGE, OVER, Simulator
 from qrmax.seeding import stream
 from random_problems import problems
@@ -105,8 +105,10 @@ def test_starts_that_are_over_are_never_drawn() -> None:
 def test_a_problem_whose_every_episode_is_over_at_once_is_refused() -> None:
     machine = RewardMachine([Edge("go", "goal", "there")], initial="go", success=["there"])
     mdp = TabularMDP([[[0]]], [[[1.0]]])
+    with pytest.warns(QRMaxWarning, match="over before the first step"):
+        problem = Problem(mdp, machine, [["goal"]], [0])
     with pytest.raises(ModelError, match="every episode is over before it begins"):
-        Simulator(Problem(mdp, machine, [["goal"]], [0]), stream(1, "world"))
+        Simulator(problem, stream(1, "world"))
 
 
 def test_the_machine_reads_the_start() -> None:

@@ -54,7 +54,10 @@ def test_an_action_is_asked_for_with_an_observation() -> None:
         run.act(3)
 
 
-@pytest.mark.parametrize(("task", "warned"), [("F(goal & F hoem)", True), ("F corner", False)])
+@pytest.mark.parametrize(
+    ("task", "warned"),
+    [("F(goal & F hoem)", True), ("F corner & G !hle", True), ("F corner", False)],
+)
 def test_a_name_that_no_label_ever_gives_is_warned_of(task: str, warned: bool) -> None:
     names = {0: {"home"}, 3: {"corner"}, 15: {"goal"}}
     lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
@@ -63,4 +66,16 @@ def test_a_name_that_no_label_ever_gives_is_warned_of(task: str, warned: bool) -
         warnings.simplefilter("always")
         qrmax.train("qrmax", env, max_steps=2_000, t_env=1)
     texts = [str(warning.message) for warning in told]
-    assert any("'hoem', which the task names, was never true" in text for text in texts) is warned
+    assert any("which the task names, was never true" in text for text in texts) is warned
+
+
+def test_a_task_that_is_over_before_the_first_step_is_warned_of() -> None:
+    always = qrmax.load_task("G !decoration")
+    with pytest.warns(QRMaxWarning, match="is over before the first step, so nothing is ever paid"):
+        qrmax.make("office/map1", task=always)
+    lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    env = qrmax.TaskWrapper(lake, "F home", labels=lambda cell, _: {"home"} if cell == 0 else ())
+    with pytest.warns(QRMaxWarning, match=r"over before the first step.*\{home\}, leads to"):
+        qrmax.train("qrmax", env, max_steps=20)
+    patrol = qrmax.RewardMachine.from_ltlf("G !decoration", pay="each")
+    qrmax.make("office/map1", task=patrol)  # which can be paid again and again

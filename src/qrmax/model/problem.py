@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qrmax.automata.guards import Label, as_label
+from qrmax.automata.guards import Label, as_label, braced
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ModelError, ParameterError, check_count, warn
 from qrmax.model.mdp import TabularMDP
@@ -160,8 +160,10 @@ class Problem:
 
     def _check_start(self) -> None:
         """The machine has read the start before anything can be drawn: that must be certain."""
-        for number in np.unique(self.label[self.mdp.start > 0]):
-            self.machine.reset(self.labels[number])  # a TaskError where it is not
+        read = np.unique(self.label[self.mdp.start > 0])
+        begun = {self.machine.reset(self.labels[number]) for number in read}  # else a TaskError
+        if begun <= self.machine.terminal:
+            warn_of_an_end_at_the_start(self.machine, self.labels[read[0]])
 
     def _check_label(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
         n_states = self.mdp.n_states
@@ -201,6 +203,16 @@ def warn_of_what_can_never_be(problem: _Labelled) -> None:
             f"{problem.name!r} does not have, so it is never true there; there are: "
             f"{', '.join(sorted(present)) or 'none'}"
         )
+
+
+def warn_of_an_end_at_the_start(machine: RewardMachine, label: Label) -> None:
+    """Nothing can be done in such a task."""
+    warn(
+        f"task {machine.name!r} is over before the first step, so nothing is ever paid: the label "
+        f"of the start, {braced(label)}, leads to {machine.reset(label)!r}\n"
+        "  a formula such as 'G !hole' holds from the start on: say what is to be reached, too, or "
+        'give it as a task that pays again and again, RewardMachine.from_ltlf(..., pay="each")'
+    )
 
 
 def check_problem(problem: object) -> None:

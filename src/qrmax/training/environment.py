@@ -14,6 +14,7 @@ from qrmax.automata.machine_table import MachineTable
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError
 from qrmax.model.observations import Observations
+from qrmax.model.problem import warn_of_an_end_at_the_start
 from qrmax.model.simulator import Step
 from qrmax.seeding import Chance
 
@@ -98,7 +99,6 @@ class EnvPlayer:
         self.finished: list[Episode] = []  # since someone looked last
         self.episodes = 0
         self.seen = set[str]()  # all that was true at some time
-        self.succeeded = False  # whether some episode has
         self._value, self._discount = 0.0, 1.0
         self.s: State = 0
         self.q = 0
@@ -115,6 +115,8 @@ class EnvPlayer:
         observation, info = self.env.reset(seed=self._seed)
         self._seed = None
         self._see(observation, info)
+        if not self.episodes and self.table.terminal[self.q]:
+            warn_of_an_end_at_the_start(self.machine, frozenset(info["label"]))
         self._value, self._discount = 0.0, 1.0
         self.episodes += 1
         self.over = False
@@ -141,7 +143,6 @@ class EnvPlayer:
         self.over = step.terminated or step.truncated
         if self.over:
             self.finished.append(Episode(self._value, bool(info["success"])))
-            self.succeeded |= self.finished[-1].success
         return step
 
     def cut(self) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 1_000_000
 MAX_ENV_STEPS = 100_000  # where the loop is not compiled
+STEPS_TO_SEE_ALL = 1000  # what is never true in so many may be misspelt
 JUDGED_BY = 10_000  # episodes, where nothing is exact
 
 
@@ -162,18 +163,17 @@ def finish(session: Session, on_event: Callable[[Event], None] | None = None) ->
     for event in session.events():
         if on_event is not None:
             on_event(event)
-    if isinstance(session.task, EnvPlayer):
+    if isinstance(session.task, EnvPlayer) and session.progress.step >= STEPS_TO_SEE_ALL:
         _warn_of_what_was_never_true(session.task)
     return Run(session)
 
 
 def _warn_of_what_was_never_true(played: EnvPlayer) -> None:
-    """Where nothing succeeds, a name may be misspelt, in the task or in the labels."""
-    missing = sorted(played.machine.propositions - played.seen)
-    if missing and played.machine.success and not played.succeeded:
+    """A name may be misspelt, in the task or in the labels; a safeguard would then be void."""
+    if missing := sorted(played.machine.propositions - played.seen):
         warn(
-            f"no episode succeeded, and {', '.join(map(repr, missing))}, which the task names, was "
-            f"never true; true at some time: {', '.join(sorted(played.seen)) or 'nothing'}"
+            f"{', '.join(map(repr, missing))}, which the task names, was never true in training; "
+            f"true at some time: {', '.join(sorted(played.seen)) or 'nothing'}"
         )
 
 

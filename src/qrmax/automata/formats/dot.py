@@ -29,8 +29,8 @@ from qrmax.automata.formats.drawn import (
     edge_text,
     identifiers,
     settings_of,
-    unused,
 )
+from qrmax.automata.formats.names import unused
 from qrmax.automata.formats.tokens import END, MARK, Cursor, Token
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import TaskError, shown

@@ -16,6 +16,7 @@ from typing import Any
 
 from qrmax.automata.edges import Edge
 from qrmax.automata.formats.fields import make_machine
+from qrmax.automata.formats.names import unused
 from qrmax.automata.formats.number import number_of
 from qrmax.automata.guards import Guard
 from qrmax.automata.reward_machine import RewardMachine
@@ -74,13 +75,6 @@ def identifiers(names: Iterable[str], is_plain: Callable[[str], bool]) -> dict[s
         found[name] = name if is_plain(name) else unused(f"state_{number}", taken)
         taken.add(found[name])
     return found
-
-
-def unused(name: str, taken: set[str]) -> str:
-    """A name that is free: the one given, or a longer one where it is taken."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 class Drawing:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from qrmax.automata.edges import Edge
+from qrmax.automata.formats.names import unused
 
 
 class Ends(NamedTuple):
-    """The terminal states of a machine."""
+    """The edges of a machine, and the terminal states that they lead to."""
 
+    edges: list[Edge]
     success: frozenset[str]
     failure: frozenset[str]
 
@@ -20,11 +23,27 @@ class Ends(NamedTuple):
         return self.success | self.failure
 
 
-def ends_by_pay(edges: Iterable[Edge], terminal: Iterable[str]) -> Ends:
+def ends_by_pay(edges: Sequence[Edge], terminal: Iterable[str]) -> Ends:
     """Terminal states that are entered for a positive reward are successes, the others failures.
 
-    Where no end is paid for at all, reaching any of them is what is wanted.
+    One that is also entered without such a reward becomes two: these edges lead to a failure, named
+    after it. Where no end is paid for at all, reaching any of them is what is wanted.
+
+    >>> edges = [Edge("0", "coffee", "1", 1.0), Edge("0", "mud", "1")]
+    >>> ends_by_pay(edges, ["1"]).failure
+    frozenset({'1 unpaid'})
     """
     every = frozenset(terminal)
     paid = {edge.target for edge in edges if edge.reward > 0.0} & every
-    return Ends(every & paid, every - paid) if paid else Ends(every, frozenset())
+    if not paid:
+        return Ends([*edges], every, frozenset())
+    taken = {end for edge in edges for end in (edge.source, edge.target)} | every
+    unpaid = {end: unused(f"{end} unpaid", taken) for end in paid}
+    sorted_out = [
+        edge
+        if edge.target not in paid or edge.reward > 0.0
+        else replace(edge, target=unpaid[edge.target])
+        for edge in edges
+    ]
+    split = {edge.target for edge in sorted_out} & {*unpaid.values()}
+    return Ends(sorted_out, every & paid, (every - paid) | split)

@@ -36,9 +36,9 @@ import math
 from pathlib import Path
 
 from qrmax.automata.edges import EVERYWHERE, Edge
-from qrmax.automata.formats.drawn import unused
 from qrmax.automata.formats.fields import make_machine
 from qrmax.automata.formats.hoa_reader import HOAReader, State
+from qrmax.automata.formats.names import unused
 from qrmax.automata.formats.number import number_of
 from qrmax.automata.guards import Guard, named
 from qrmax.automata.reward_machine import RewardMachine

@@ -50,20 +50,20 @@ def machine_of(source: Source, data: dict[str, Any]) -> RewardMachine:
     check_keys(source, "", data, _KEYS, required=("initial_state", "transitions"))
     for key in ("states", "terminal_states", "event_vocabulary"):
         check_names(source, key, data.get(key, []))
-    vocabulary = data.get("event_vocabulary")
+    vocabulary, states = data.get("event_vocabulary"), data.get("states")
     edges = [
         _edge_of(source, f"transitions[{number}]", entry, vocabulary)
         for number, entry in enumerate(data["transitions"])
     ]
-    ends = ends_by_pay(edges, data.get("terminal_states", []))
-    leaving = [edge for edge in edges if edge.source not in ends.all]
+    named = data.get("terminal_states", [])
+    ends = ends_by_pay([edge for edge in edges if edge.source not in named], named)
     return make_machine(
         source,
-        leaving,  # what a file says of terminal states is never used
+        ends.edges,  # what a file says of terminal states is never used
         initial=data["initial_state"],
         success=ends.success,
         failure=ends.failure,
-        states=data.get("states"),
+        states=None if states is None else [*states, *sorted(ends.all.difference(named))],
         name=data.get("name", Path(source.name).stem),
         description=data.get("description", ""),
     )

@@ -82,13 +82,12 @@ def parse(
         )
     ends_named = [str(int(number)) for number in re.findall(r"-?\d+", terminal)]
     edges = [_edge(source, number, line, meaning) for number, line in rest]
-    leaving = [edge for edge in edges if edge.source not in ends_named]  # as the original does
-    ends = ends_by_pay(leaving, ends_named)
-    if compat:
-        leaving += _falling_off(leaving, ends.all)
+    used = [edge for edge in edges if edge.source not in ends_named]  # as the original does
+    ends = ends_by_pay(used, ends_named)
+    falling_off = _falling_off(ends.edges, ends.all) if compat else []
     return make_machine(
         source,
-        leaving,
+        [*ends.edges, *falling_off],
         initial=str(int(initial)),
         success=ends.success,
         failure=ends.failure,
