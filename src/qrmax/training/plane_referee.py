@@ -28,6 +28,9 @@ EPISODES = 200
 AT_ONCE = 50
 """After how many episodes to see whether more are needed."""
 
+CROWD = 200
+"""The same for policies that act in many episodes at once, for which more cost hardly more."""
+
 
 class PlaneReferee:
     """Judges the policies of a continuous problem by sampling them."""
@@ -62,8 +65,9 @@ class PlaneReferee:
         policies are bad, and bad ones take longest.
         """
         played = np.zeros((0, 3))
+        at_once = AT_ONCE if isinstance(policy, BucketPolicy) else CROWD
         while len(played) < episodes:
-            more = self.play(policy, min(AT_ONCE, episodes - len(played)), chance)
+            more = self.play(policy, min(at_once, episodes - len(played)), chance)
             played = np.concatenate([played, more])
             if (played[:, 1] == 0.0).sum() > (1.0 - at_least) * episodes:
                 break
