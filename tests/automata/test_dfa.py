@@ -122,7 +122,7 @@ def test_an_automaton_prints_as_a_table_of_guards() -> None:
         "accepting: 2",
     ]
     assert repr(dfa) == "DFA(3 states over a, b, c)"
-    assert repr(compile_formula("true")) == "DFA(1 states over no propositions)"
+    assert repr(compile_formula("true")) == "DFA(1 state over no propositions)"
 
 
 def test_minimising_merges_what_cannot_be_told_apart_and_drops_the_unreachable() -> None:

@@ -269,7 +269,7 @@ def test_a_bad_list_of_rewards_is_explained(reward: str, words: str) -> None:
         (".mmd", "stateDiagram-v2\n [*] --> a\n a --> b : x &", "line 3: guard, column 4"),
         (".mmd", "stateDiagram-v2\n [*] --> a\n [*] --> b", "line 3: there is to be one arrow"),
         (".mmd", "stateDiagram-v2\n a --> b : x", "no initial state"),
-        (".hoa", "HOA: v1\nAcceptance: 2 Inf(0)&Inf(1)", "only 'Acceptance: 1 Inf(0)'"),
+        (".hoa", "HOA: v1\nAcceptance: 2 Inf(0)&Inf(1)", "expected 'Acceptance: 1 Inf(0)'"),
         (".txt", "0", "line 1: too short"),
         (".txt", "zero\n[2]", "line 1: 'zero' is not the number"),
         (".txt", "0\n2", "line 2: '2' is not a list of terminal states"),

@@ -87,3 +87,12 @@ def test_a_study_takes_a_formula(tmp_path: Path) -> None:
     )
     study = qrmax.load_study(str(path))
     assert study.cells[0].problem.make().machine == load_task(BRING)
+
+
+@pytest.mark.parametrize(
+    ("text", "logic"), [("O(office & Y O coffee)", "ppltl"), ("<true*;coffee>tt", "ldlf")]
+)
+def test_a_formula_of_another_logic_is_told_so(text: str, logic: str) -> None:
+    with pytest.raises(FormulaError, match=f"as {logic.upper()} it can be read: write '{logic}: "):
+        load_task(text)
+    assert load_task(f"{logic}: {text}").success

@@ -13,7 +13,7 @@ from formulas import LABELS, Trace, random_trace, random_tree, write
 from qrmax.automata.compile import compile_formula
 from qrmax.automata.files import format_task, parse_task
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import FormulaError, ParameterError, TaskError
+from qrmax.errors import FormulaError, ParameterError, SizeError, TaskError, UnknownNameError
 from qrmax.planning import reference
 from qrmax.source import Source
 
@@ -155,7 +155,8 @@ def test_the_world_is_solved_alike_with_the_task_said_in_logic() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (("F a & G !a",), TaskError, "no labels can satisfy this"),
+        (("F a & G !a",), TaskError, "no labels can satisfy 'F a & G !a'"),
+        (({"F a": 1.0, "false": 2.0},), TaskError, "no labels can satisfy 'false'"),
         (({},), TaskError, "no formula is given"),
         (("F a", 0.0), ParameterError, "reward is 0.0; allowed: finite numbers but 0"),
         (("F a", float("nan")), ParameterError, "reward is nan"),
@@ -173,6 +174,12 @@ def test_tasks_that_make_no_sense_are_refused(
 
 
 def test_options_outside_their_range_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'end_on_failure'"):
+        RewardMachine.from_ltlf("F a", end_on_fail=False)  # type: ignore[call-arg]
+    with pytest.raises(SizeError, match="needs an automaton of more than 3 states"):
+        RewardMachine.from_ltlf("F a & F b", max_states=3)
+    with pytest.raises(SizeError, match="side by side need an automaton of more than 3 states"):
+        RewardMachine.from_ltlf({"F a": 1.0, "F b": 1.0}, max_states=3)
     with pytest.raises(ParameterError, match="pay is 'twice'; allowed: 'once', 'each'"):
         RewardMachine.from_ltlf("F a", pay="twice")
     with pytest.raises(ParameterError, match="end_on_failure is 1; allowed: True, False"):

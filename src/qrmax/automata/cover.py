@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from qrmax.automata.bdd import FALSE, TRUE, Diagrams
-from qrmax.automata.guards import MAX_TOKENS, Guard, named, written
+from qrmax.automata.guards import MAX_TOKENS, Guard, is_name, named, written
 from qrmax.automata.transitions import Transitions, state_ref
 from qrmax.automata.unwound import Steps, unwound
-from qrmax.errors import GuardError
+from qrmax.errors import GuardError, SizeError
+
+MAX_NODES = 20_000  # of diagrams, to make a guard shorter
 
 Term = tuple[tuple[int, bool], ...]
 """Propositions by number, each with whether it must be true."""
@@ -78,6 +80,22 @@ def guard_of(function: int, diagrams: Diagrams, names: Sequence[str]) -> Guard:
         postfix += [] if term else ["true"]
         postfix += ["|"] if number else []
     return Guard(tuple(postfix or ["false"]))
+
+
+def shortened(guard: Guard) -> Guard:
+    """A shorter guard that holds for the same labels, where there is one as an or of ands.
+
+    >>> print(shortened(Guard.parse("!(a & b) & a & (c | !c)")))
+    a & !b
+    """
+    names = list(dict.fromkeys(map(named, filter(is_name, guard.postfix))))
+    diagrams = Diagrams(MAX_NODES)
+    try:
+        function = diagram_of(guard, diagrams, {name: n for n, name in enumerate(names)})
+        short = guard_of(function, diagrams, names)
+    except (SizeError, GuardError):  # too hard to tell
+        return guard
+    return short if len(short.postfix) < len(guard.postfix) else guard
 
 
 def terms_of(function: int, diagrams: Diagrams) -> list[Term]:

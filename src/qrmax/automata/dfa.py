@@ -21,7 +21,7 @@ from qrmax.automata.symbolic import Listed, explore
 from qrmax.automata.tables import aligned
 from qrmax.automata.transitions import Acceptor, state_ref
 from qrmax.automata.walk import Word, shortest_word, unfold
-from qrmax.errors import TaskError, shown
+from qrmax.errors import ParameterError, TaskError, shown
 
 MAX_STATES = 200_000  # of a product
 
@@ -36,6 +36,9 @@ class DFAEdge(NamedTuple):
 
 class DFA:
     """A complete deterministic automaton that reads labels; made by `compile_formula`.
+
+    `states` are the numbers from 0, the initial one, on; `accepting` is a set of them;
+    `propositions` are the names that matter.
 
     >>> from qrmax import compile_formula
     >>> dfa = compile_formula("F(coffee & F office)")
@@ -129,8 +132,7 @@ class DFA:
 
         `a & b` and `a | b` are products, too.
         """
-        names, (left, right) = alike([self._named(), other._named()])
-        walk = Joint([left.transitions, right.transitions])
+        names, left, right, walk = self._beside(other)
         transitions, states = unfold(walk, walk.initial, MAX_STATES)
         accepting = [
             accept(left.accepting[state_ref(p)], right.accepting[state_ref(q)]) for p, q in states
@@ -138,18 +140,20 @@ class DFA:
         return DFA(names, minimise(Acceptor(transitions, accepting)))
 
     def __invert__(self) -> DFA:
+        """Accepts what this one does not."""
         return self.complement()
 
     def __and__(self, other: DFA) -> DFA:
+        """Accepts what both do."""
         return self.product(other, lambda left, right: left and right)
 
     def __or__(self, other: DFA) -> DFA:
+        """Accepts what one of the two does."""
         return self.product(other, lambda left, right: left or right)
 
     def counterexample(self, other: DFA) -> list[Label] | None:
         """A shortest trace that one of the two accepts and the other does not, or None."""
-        names, (left, right) = alike([self._named(), other._named()])
-        walk = Joint([left.transitions, right.transitions])
+        names, left, right, walk = self._beside(other)
 
         def differs(state: Places) -> bool:
             return left.accepting[state_ref(state[0])] != right.accepting[state_ref(state[1])]
@@ -186,10 +190,21 @@ class DFA:
 
     def __repr__(self) -> str:
         names = ", ".join(self.propositions[:8]) + ", ..." * (len(self.propositions) > 8)
-        return f"DFA({len(self.states)} states over {names or 'no propositions'})"
+        states = f"{len(self.states)} state{'s' * (len(self.states) != 1)}"
+        return f"DFA({states} over {names or 'no propositions'})"
 
     def _named(self) -> tuple[tuple[str, ...], Acceptor]:
         return self.propositions, self.acceptor
+
+    def _beside(self, other: DFA) -> tuple[tuple[str, ...], Acceptor, Acceptor, Joint]:
+        """The propositions of both, both automata over these, and the walk through the two."""
+        if not isinstance(other, DFA):
+            raise ParameterError(
+                f"{shown(other)} is no DFA; needed: one, such as compile_formula('F coffee') or "
+                "task.to_dfa()"
+            )
+        names, (left, right) = alike([self._named(), other._named()])
+        return names, left, right, Joint([left.transitions, right.transitions])
 
 
 def _labels(word: Word | None, names: Sequence[str]) -> list[Label] | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from qrmax.automata.cover import shortened
 from qrmax.automata.guards import Guard
 from qrmax.errors import GuardError, TaskError, shown
 
@@ -106,7 +107,7 @@ def exclusive(events: Iterable[Event]) -> list[Event]:
                 guard = guard.but_not(earlier)
         before.append(event.guard)
         if _can_hold(guard):
-            found.append(Event(guard, event.outcomes))
+            found.append(Event(shortened(guard), event.outcomes))
     return found
 
 

@@ -41,7 +41,8 @@ class Counterexample(NamedTuple):
     """Labels after which two machines do not do the same.
 
     `trace` is read from the initial states. Before its last label the machines can be in `states`,
-    where that label does what `outcomes` say: the first of each is that of the first machine.
+    where that label does what `outcomes` say: the first of each is that of the first machine. It is
+    the shortest there is, unless what differs is how likely something is: it ends there then.
     """
 
     trace: tuple[Label, ...]
@@ -174,7 +175,7 @@ class _Comparison:
             apart = next(k for k, classes in enumerate(rounds) if len({*_at(pair, classes)}) > 1)
             label, leaves = self._telling(pair, rounds[apart - 1])
             trace.append(label)
-            if apart == 1:
+            if apart == 1 or self._differ_by_chance(leaves, rounds[apart - 1]):
                 left, right = pair
                 return Counterexample(
                     trace=tuple(trace),
@@ -203,6 +204,11 @@ class _Comparison:
             left, right = leaves = _at(places, diagrams.low)
             if self._masses(left, classes) != self._masses(right, classes):
                 return frozenset(self.names[number] for number in true), leaves
+
+    def _differ_by_chance(self, leaves: _Pair, classes: _Classes) -> bool:
+        """Whether both lead to the same, only not as often: there is nothing further to follow."""
+        left, right = (self._masses(leaf, classes).keys() for leaf in leaves)
+        return left == right
 
     def _next_pair(self, leaves: _Pair, classes: _Classes) -> _Pair:
         """Where both can be after a label, paid alike and yet not alike."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from qrmax.automata.formats import dot, formula, hoa, json, mermaid, toml, toro_icarte
 from qrmax.automata.logic import LOGICS
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import ParameterError, TaskError, UnknownNameError
+from qrmax.errors import ParameterError, TaskError, UnknownNameError, shown
 from qrmax.source import HERE, Source, builtin_names, write_whole
 
 TASKS = Path(__file__).parent / "tasks"
@@ -89,6 +89,10 @@ def find_task(task: str | os.PathLike[str], folder: Path = TASKS, *, beside: Pat
 
 def save_task(machine: RewardMachine, path: str | os.PathLike[str]) -> None:
     """Write a task to a file, whole or not at all, in the format that its suffix says."""
+    if not isinstance(machine, RewardMachine):
+        raise ParameterError(
+            f"{shown(machine)} is no RewardMachine; RewardMachine.from_dfa makes one of a DFA"
+        )
     try:
         data = write_task(machine, _suffix(path)).encode()
     except UnicodeEncodeError as error:

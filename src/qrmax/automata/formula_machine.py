@@ -23,9 +23,9 @@ from itertools import count
 from typing import TypedDict
 
 from qrmax.automata.bdd import FALSE, Diagrams
-from qrmax.automata.compile import compile_formula
+from qrmax.automata.compile import MAX_STATES, compile_formula
 from qrmax.automata.cover import guard_of, labels_by_target
-from qrmax.automata.dfa import DFA, MAX_STATES
+from qrmax.automata.dfa import DFA
 from qrmax.automata.edges import Edge
 from qrmax.automata.joint import Joint, alike
 from qrmax.automata.logic import Formula
@@ -38,7 +38,15 @@ from qrmax.automata.transitions import (
     state_ref,
 )
 from qrmax.automata.walk import unfold
-from qrmax.errors import ParameterError, TaskError, check_choice, check_flag, shown
+from qrmax.errors import (
+    ParameterError,
+    SizeError,
+    TaskError,
+    UnknownNameError,
+    check_choice,
+    check_flag,
+    shown,
+)
 
 PAY = ("once", "each")
 SATISFIED, VIOLATED = "satisfied", "violated"
@@ -52,22 +60,47 @@ class PayOptions(TypedDict, total=False):
     end_on_failure: bool  # True
     consume_initial: bool  # True
     name: str  # "task"
+    max_states: int  # of the automaton of a formula, and of all side by side; 20,000
 
 
 Watched = Sequence[tuple[DFA, float]]
 """Automata, each with what its acceptance is worth."""
 
 
-def watched(formulas: str | Formula | Mapping[str, float], reward: float, logic: str) -> Watched:
-    """The automaton and the reward of each formula."""
-    if not isinstance(formulas, Mapping):
-        return [(compile_formula(formulas, logic), reward)]
-    if not formulas:
+def machine_of_formulas(
+    formulas: str | Formula | Mapping[str, float],
+    reward: float,
+    logic: str,
+    options: PayOptions,
+) -> RewardMachine:
+    """The machine that pays where formulas are satisfied."""
+    _check_names(options)
+    weighted = formulas.items() if isinstance(formulas, Mapping) else [(formulas, reward)]
+    if not weighted:
         raise TaskError("no formula is given, so nothing would ever be paid")
-    return [(compile_formula(text, logic), worth) for text, worth in formulas.items()]
+    automata: list[tuple[DFA, float]] = []
+    for formula, worth in weighted:
+        dfa = compile_formula(formula, logic, max_states=options.get("max_states", MAX_STATES))
+        if not any(dfa.accepting.intersection(dfa.successors(state)) for state in dfa.states):
+            text = str(formula)[:80]
+            raise TaskError(f"no labels can satisfy {text!r}, so it would never be paid for")
+        automata.append((dfa, worth))
+    return machine_of(automata, options)
 
 
-def machine_of(
+def machine_of(automata: Watched, options: PayOptions) -> RewardMachine:
+    """The machine that pays each reward where its automaton accepts."""
+    _check_names(options)
+    return _machine_of(automata, **options)
+
+
+def _check_names(options: PayOptions) -> None:
+    for name in options:
+        if name not in PayOptions.__annotations__:
+            raise UnknownNameError("option", name, PayOptions.__annotations__)
+
+
+def _machine_of(
     automata: Watched,
     *,
     pay: str = "once",
@@ -75,14 +108,20 @@ def machine_of(
     end_on_failure: bool = True,
     consume_initial: bool = True,
     name: str = "task",
+    max_states: int = MAX_STATES,
 ) -> RewardMachine:
-    """The machine that pays each reward where its automaton accepts."""
     check_choice("pay", pay, PAY)
     check_flag("end_on_success", end_on_success)
     check_flag("end_on_failure", end_on_failure)
     for _, reward in automata:
         _check_reward(reward)
-    watch = _Watch(automata, pay, ends={SATISFIED: end_on_success, VIOLATED: end_on_failure})
+    ends = {SATISFIED: end_on_success, VIOLATED: end_on_failure}
+    try:
+        watch = _Watch(automata, pay, ends, max_states)
+    except SizeError as error:
+        raise SizeError(
+            f"{name}: all formulas side by side need {error}: raise max_states"
+        ) from error
     if not watch.can_pay:
         raise TaskError(f"{name}: no labels can satisfy this, so nothing would ever be paid")
     return RewardMachine(
@@ -99,7 +138,9 @@ def machine_of(
 class _Watch:
     """Several automata side by side, and what they pay."""
 
-    def __init__(self, watched: Watched, pay: str, ends: Mapping[str, bool]) -> None:
+    def __init__(
+        self, watched: Watched, pay: str, ends: Mapping[str, bool], max_states: int
+    ) -> None:
         self.rewards = [float(reward) for _, reward in watched]
         self.pays_again = pay == "each"
         self.propositions, automata = alike(
@@ -109,7 +150,7 @@ class _Watch:
             ]
         )
         walk = Joint([automaton.transitions for automaton in automata])
-        self.transitions, places = unfold(walk, walk.initial, MAX_STATES)
+        self.transitions, places = unfold(walk, walk.initial, max_states)
         self.satisfied = [  # [state][formula]
             [a.accepting[state_ref(ref)] for a, ref in zip(automata, place, strict=True)]
             for place in places

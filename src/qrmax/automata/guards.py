@@ -64,6 +64,11 @@ def written(name: str, reserved: Iterable[str] = _CONSTANTS) -> str:
     return name if plain else f'"{name}"'
 
 
+def is_name(item: str) -> bool:
+    """Whether an item of the postfix form writes a proposition, not an operator or a constant."""
+    return item not in _OPERATORS and item not in _CONSTANTS
+
+
 def named(text: str) -> str:
     """The proposition that text writes so: `written`, the other way round."""
     return text.strip('"')
@@ -86,8 +91,8 @@ class Guard:
     def __post_init__(self) -> None:
         if not isinstance(self.postfix, tuple):
             raise GuardError("a guard is read from text by Guard.parse(...), not by Guard(...)")
-        names = frozenset(self.postfix) - {*_OPERATORS, *_CONSTANTS}
-        object.__setattr__(self, "propositions", frozenset(map(named, names)))
+        names = frozenset(map(named, filter(is_name, self.postfix)))
+        object.__setattr__(self, "propositions", names)
 
     @staticmethod
     def parse(text: str) -> Guard:

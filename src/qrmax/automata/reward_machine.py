@@ -32,7 +32,7 @@ from qrmax.automata.machine_table import MachineTable, table_of
 from qrmax.automata.tables import aligned
 from qrmax.automata.validity import check_declared, check_ends, check_overlaps
 from qrmax.draw import draw
-from qrmax.errors import TaskError, check_choice
+from qrmax.errors import ParameterError, TaskError, check_choice, shown
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -142,7 +142,8 @@ class RewardMachine:
 
         Several formulas are given with a reward each: {formula: reward, ...}. The options are
         `pay` ("once", or "each" for after every step), `end_on_success`, `end_on_failure`,
-        `consume_initial` and `name`; see `formula_machine` for what exactly they mean.
+        `consume_initial`, `name` and `max_states`; for what exactly they mean, see
+        `help(qrmax.automata.formula_machine)`.
 
         >>> task = RewardMachine.from_ltlf("F(coffee & F office) & G !hole")
         >>> task
@@ -150,9 +151,9 @@ class RewardMachine:
         >>> task.run([{"coffee"}, set(), {"office"}]).reward
         1.0
         """
-        from qrmax.automata.formula_machine import machine_of, watched
+        from qrmax.automata.formula_machine import machine_of_formulas
 
-        return machine_of(watched(formula, reward, "ltlf"), **options)
+        return machine_of_formulas(formula, reward, "ltlf", options)
 
     @staticmethod
     def from_ldlf(
@@ -161,9 +162,9 @@ class RewardMachine:
         **options: Unpack[PayOptions],
     ) -> RewardMachine:
         """The same as `from_ltlf` for formulas of LDLf."""
-        from qrmax.automata.formula_machine import machine_of, watched
+        from qrmax.automata.formula_machine import machine_of_formulas
 
-        return machine_of(watched(formula, reward, "ldlf"), **options)
+        return machine_of_formulas(formula, reward, "ldlf", options)
 
     @staticmethod
     def from_ppltl(
@@ -172,16 +173,16 @@ class RewardMachine:
         **options: Unpack[PayOptions],
     ) -> RewardMachine:
         """The same as `from_ltlf` for formulas of PPLTL."""
-        from qrmax.automata.formula_machine import machine_of, watched
+        from qrmax.automata.formula_machine import machine_of_formulas
 
-        return machine_of(watched(formula, reward, "ppltl"), **options)
+        return machine_of_formulas(formula, reward, "ppltl", options)
 
     @staticmethod
     def from_dfa(dfa: DFA, reward: float = 1.0, **options: Unpack[PayOptions]) -> RewardMachine:
         """The machine that pays when the automaton accepts; the options are as in `from_ltlf`."""
         from qrmax.automata.formula_machine import machine_of
 
-        return machine_of([(dfa, reward)], **options)
+        return machine_of([(dfa, reward)], options)
 
     def to_dfa(self) -> DFA:
         """The smallest DFA of the traces after which the machine has come to a success.
@@ -250,6 +251,8 @@ class RewardMachine:
           task  's' -> 's', reward 0
           task  's' -> 't', reward 1
         """
+        if not isinstance(other, RewardMachine):
+            raise ParameterError(f"{shown(other)} is no RewardMachine; qrmax.load_task reads one")
         return counterexample(self, other)
 
     def equivalent(self, other: RewardMachine) -> bool:
@@ -377,12 +380,12 @@ class RewardMachine:
 
     def __repr__(self) -> str:
         ends: Mapping[str, frozenset[str]] = {"success": self.success, "failure": self.failure}
-        shown = ", ".join(
+        ended = ", ".join(
             f"{kind} {state!r}" for kind, group in ends.items() for state in sorted(group)
         )
         return (
             f"RewardMachine({self.name!r}: {len(self.states)} states, {len(self.edges)} edges, "
-            f"{self.initial!r} -> {shown or 'no end'})"
+            f"{self.initial!r} -> {ended or 'no end'})"
         )
 
     def __eq__(self, other: object) -> bool:

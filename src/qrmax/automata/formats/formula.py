@@ -9,11 +9,13 @@ lines that begin with `#` are comments. The format can only be read.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
-from qrmax.automata.formula_machine import machine_of, watched
+from qrmax.automata.formula_machine import machine_of_formulas
 from qrmax.automata.logic import LOGICS, Formula
 from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import FormulaError
 from qrmax.source import Source
 
 UNNAMED = "formula"
@@ -41,11 +43,30 @@ def as_source(text: str) -> Source:
     return Source(f"{UNNAMED}.{said[1] if said else LOGICS[0]}", text[said.end() if said else 0 :])
 
 
+def _read(source: Source, logic: str) -> Formula:
+    """Read a formula; the error for one of another logic says so."""
+    try:
+        return Formula.read(source, logic)
+    except FormulaError as error:
+        fits = next((other for other in LOGICS if _can_read(source, other)), None)
+        if fits is None:
+            raise
+        hint = f"as {fits.upper()} it can be read: write '{fits}: ...', or a file .{fits}"
+        raise FormulaError(f"{error}\n  {hint}") from None
+
+
+def _can_read(source: Source, logic: str) -> bool:
+    with suppress(FormulaError):
+        Formula.read(source, logic)
+        return True
+    return False
+
+
 def parse(source: Source) -> RewardMachine:
     """Read a task from a formula."""
     path = Path(source.name)
     logic = path.suffix.lower().removeprefix(".")
     text = _COMMENT.sub(lambda comment: " " * len(comment[0]), source.text)
-    formula = Formula.read(Source(source.name, text), logic)
+    formula = _read(Source(source.name, text), logic)
     name = " ".join(text.split()) if path.stem == UNNAMED else path.stem
-    return machine_of(watched(formula, 1.0, logic), name=name)
+    return machine_of_formulas(formula, 1.0, logic, {"name": name})

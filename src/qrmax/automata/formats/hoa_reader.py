@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import NamedTuple
 
 from qrmax.automata.edges import EVERYWHERE
@@ -101,8 +102,10 @@ class HOAReader:
                 raise self.cursor.error("one header of a kind is enough", header)
             if name == "AP":
                 self._take_propositions(values[1:])
-        if [token.text for token in self.headers.get("Acceptance", [])] != _BUCHI:
-            raise self.cursor.error("read is only 'Acceptance: 1 Inf(0)', on states")
+        given = self.headers.get("Acceptance", [])
+        for wanted, token in zip_longest(_BUCHI, given):
+            if token is None or token.text != wanted:
+                raise self.cursor.error("expected 'Acceptance: 1 Inf(0)', on states", token)
 
     def _take_propositions(self, values: list[Token]) -> None:
         self.propositions = [text_of(token) for token in values]
