@@ -103,6 +103,13 @@ def test_qrm_never_hopes_for_more_behind_the_end_of_the_world() -> None:
     assert agent.q[2, GO, LEFT] == pytest.approx(0.9**4, rel=0.01)
 
 
+@pytest.mark.parametrize("name", ["q-learning", "qrm"])
+def test_first_values_that_are_whole_numbers_are_numbers_like_others(name: str) -> None:
+    tables = [trial(name, errand(), q0=q0).rush(2000).agent.q for q0 in (2, 2.0)]
+    assert tables[0].dtype == np.float64
+    assert np.array_equal(*tables)
+
+
 @pytest.mark.parametrize(("epsilon", "share"), [(0.0, 0.0), (0.3, 0.15), (1.0, 0.5)])
 def test_epsilon_is_how_often_any_action_is_taken(epsilon: float, share: float) -> None:
     agent = trial("q-learning", errand(), epsilon=epsilon).agent

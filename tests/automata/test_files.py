@@ -8,12 +8,20 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from odd_machines import machines
 from qrmax.automata.edges import Edge
-from qrmax.automata.files import format_task, load_task, parse_task, save_task, task_names
+from qrmax.automata.files import (
+    format_task,
+    load_task,
+    parse_task,
+    read_task,
+    save_task,
+    task_names,
+    write_task,
+)
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import QRMaxError, SourceError, TaskError, UnknownNameError
 from qrmax.source import Source
@@ -136,6 +144,36 @@ def test_a_guard_as_long_as_allowed_survives_being_written() -> None:
     assert parse_task(Source("any", format_task(task))) == task
 
 
+@pytest.mark.parametrize("suffix", [".toml", ".json"])
+@given(machine=machines(), gamma=st.floats(0.01, 0.99), ends=st.sampled_from(["false", "a & !b"]))
+@settings(max_examples=50, deadline=None)
+def test_a_shaped_task_is_still_shaped_when_read_back(
+    suffix: str, machine: RewardMachine, gamma: float, ends: str
+) -> None:
+    try:
+        shaped = machine.shaped(gamma, world_ends=ends)
+    except TaskError:
+        assume(False)  # rewards so large that there is no number for what is added to them
+    again = read_task(Source(f"any{suffix}", write_task(shaped, suffix)))
+    assert again == shaped
+    assert again.shaping == shaped.shaping
+
+
+def test_a_file_may_ask_for_shaping(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(GOOD + "shaped = { gamma = 0.5 }")
+    plain = parse_task(Source("mine.toml", GOOD))
+    assert load_task(tmp_path / "mine.toml") == plain.shaped(0.5)
+
+
+@pytest.mark.parametrize("suffix", [".dot", ".gv", ".mmd", ".mermaid", ".hoa"])
+def test_a_format_that_cannot_say_that_a_task_is_shaped_refuses_it(suffix: str) -> None:
+    shaped = load_task("exp1").shaped(0.9)
+    with pytest.raises(TaskError, match=r"exp1 \(shaped\): .*TOML or JSON.*shaping\.unshaped"):
+        write_task(shaped, suffix)
+    assert shaped.shaping is not None
+    assert write_task(shaped.shaping.unshaped, suffix)
+
+
 def test_a_task_without_a_name_is_called_like_its_file(tmp_path: Path) -> None:
     (tmp_path / "my_task.toml").write_text(GOOD)
     assert load_task(tmp_path / "my_task.toml").name == "my_task"
@@ -168,6 +206,14 @@ def test_a_file_may_use_tables_a_byte_order_mark_and_windows_line_ends(tmp_path:
         (GOOD + 'states = ["s", "t", "s"]', ["'s' is declared twice"]),
         (GOOD + 'failure = ["t"]', ["'t' is both a success and a failure"]),
         (GOOD + 'undefined = "halt"', ["undefined is 'halt'", "'stay', 'fail'"]),
+        (GOOD + "shaped = 0.9", ["shaped: 0.9 is not a table"]),
+        (GOOD + 'shaped = { world_ends = "a" }', ["the key shaped.gamma is missing"]),
+        (GOOD + 'shaped = { gamma = "a" }', ["shaped.gamma: 'a' is not a number"]),
+        (GOOD + "shaped = { gamma = 1 }", ["shaped: gamma is 1; allowed: numbers above 0.0, be"]),
+        (GOOD + "shaped = { gamma = nan }", ["shaped: gamma is nan; allowed"]),
+        (GOOD + "shaped = { gamma = 0.9, world_ends = 1 }", ["shaped.world_ends: 1 is not text"]),
+        (GOOD + 'shaped = { gamma = 0.9, world_ends = "&" }', ["shaped: guard, column 1"]),
+        (GOOD + "shaped = { gama = 0.9 }", ["did you mean 'shaped.gamma'?"]),
         (in_edge('from = "s", when = "a"'), ["key edges[1].to is missing"]),
         (in_edge('from = "s", when = "a", to = 5'), ["edges[1].to: 5 is not text"]),
         (in_edge('from = "s", when = true, to = "s"'), ["edges[1].when: True is not text"]),

@@ -7,10 +7,13 @@ import pytest
 
 import qrmax
 from coffee_task import coffee_task
+from qrmax.automata import shaping
 from qrmax.automata.edges import Edge
+from qrmax.automata.files import task_names
+from qrmax.automata.guards import Guard
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.automata.shaping import potentials
-from qrmax.errors import ParameterError
+from qrmax.errors import ParameterError, SizeError
 from qrmax.planning import reference
 
 GAMMA = 0.9
@@ -76,3 +79,60 @@ def test_values_shrink_by_the_potential_and_the_best_actions_are_the_same(name: 
 def test_a_discount_outside_its_range_is_refused() -> None:
     with pytest.raises(ParameterError, match="gamma is 1"):
         coffee_task().shaped(1.0)
+
+
+def test_a_shaped_machine_knows_what_it_was_made_of_and_says_so_in_its_name() -> None:
+    task = coffee_task(name="bring")
+    shaped = task.shaped(0.5, world_ends="hole")
+    assert shaped.shaping is not None
+    assert shaped.shaping.unshaped is task
+    assert (shaped.shaping.gamma, shaped.shaping.world_ends) == (0.5, Guard.parse("hole"))
+    assert shaped.shaping.potential == potentials(task, 0.5)
+    assert shaped.name == "bring (shaped)"
+    assert task.shaping is None
+
+
+def test_shaping_a_shaped_machine_begins_with_the_plain_one() -> None:
+    task = coffee_task(name="bring")
+    again = task.shaped(0.9, world_ends="mud").shaped(0.5)
+    assert again == task.shaped(0.5)
+    assert again.shaping == task.shaped(0.5).shaping
+
+
+@pytest.mark.parametrize("gamma", [0.3, 0.5, 0.9, 0.95, 0.99])
+def test_a_reward_is_zero_and_not_nearly_zero(gamma: float) -> None:
+    for name in task_names():
+        task = qrmax.load_task(name)
+        paid = [edge.reward for edge in task.shaped(gamma).edges]
+        assert not [reward for reward in paid if 0.0 < abs(reward) < 1e-6], name
+        assert 0.0 in paid or not any(potentials(task, gamma).values()), name
+
+
+def test_two_ways_that_are_equally_good_both_cost_nothing() -> None:
+    task = RewardMachine(
+        [
+            Edge("go", "a", "done", 0.1),
+            Edge("go", "b", "on", 0.1 - 0.9 * 0.5),  # 0.9 * 0.5 more than this is not quite 0.1
+            Edge("on", "a", "done", 0.5),
+        ],
+        initial="go",
+        success=["done"],
+    ).shaped(0.9)
+    assert task.run([{"a"}]).rewards == (0.0,)
+    assert task.run([{"b"}, {"a"}]).rewards == (0.0, 0.0)
+
+
+def test_rewards_of_any_size_are_shaped_alike() -> None:
+    for size in (1e-150, 1e-9, 1e9, 1e150):
+        paid = RewardMachine.from_ltlf({"F(a & X F b)": size, "F c": -3 * size}).shaped(0.9)
+        whole = RewardMachine.from_ltlf({"F(a & X F b)": 1.0, "F c": -3.0}).shaped(0.9)
+        found = [edge.reward / size for edge in paid.edges]
+        assert found == pytest.approx([edge.reward for edge in whole.edges], rel=1e-9, abs=0.0)
+
+
+def test_potentials_that_take_too_long_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shaping, "MOST_LOOKS", 1000)
+    again = RewardMachine.from_ltlf("F(a & last)", pay="each")
+    with pytest.raises(SizeError, match=r"gamma is 0\.999.* 1000 looks at its edges"):
+        again.shaped(0.999)
+    coffee_task().shaped(0.999)  # pays once: that is settled at once

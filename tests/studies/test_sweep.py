@@ -17,6 +17,7 @@ import qrmax
 from command_line import GOOD_MAP
 from qrmax.errors import ParameterError, StoreError, UnknownNameError
 from qrmax.studies.sweep import Advanced, Begun, Failed, Finished, Noted, Waited, select
+from qrmax.studies.work import Assignment, advance
 from small_studies import (
     ENDLESS,
     LONG,
@@ -353,6 +354,25 @@ def test_the_users_own_files_are_where_the_study_is(tmp_path: Path) -> None:
     study = qrmax.load_study(tmp_path / "my/study.toml")
     (tmp_path / "my/map.txt").unlink()
     assert qrmax.sweep(study, workers=1, folder=tmp_path / "results").done == 1
+
+
+def test_runs_on_a_shaped_task_change_hands_and_are_judged_by_the_plain_one(tmp_path: Path) -> None:
+    shaped = qrmax.load_task("exp1").shaped(0.9, world_ends="decoration")
+    qrmax.save_task(shaped, tmp_path / "task.toml")
+    text = (
+        'problems = [{ map = "map1", task = "task.toml" }]\nagents = ["qrmax-rm"]\nseeds = 1\n'
+        'stop = "budget"\nmax_steps = 3000\n'
+    )
+    [run] = qrmax.load_study(tmp_path / write_study(tmp_path, text)).runs()
+    report, hands = advance(Assignment(run.config(), b"", seconds=0.0)), 1
+    while report.kind == "unfinished":
+        report, hands = advance(Assignment(run.config(), report.blob, seconds=0.0)), hands + 1
+    assert (report.kind, hands) == ("done", 3)
+    problem = qrmax.make("office/map1", task=shaped)
+    same = qrmax.train("qrmax-rm", problem, seed=run.seed, stop="budget", max_steps=3000)
+    assert same.evaluation is not None
+    assert report.data["start_value"] == same.evaluation.start_value >= 0.0
+    assert report.data["gap"] == same.gap
 
 
 def test_a_study_that_warns_does_so_once_and_not_for_each_run(tmp_path: Path) -> None:

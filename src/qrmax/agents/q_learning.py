@@ -58,7 +58,7 @@ class QLearning(Tabular):
         experience: Experience,
     ) -> None:
         super().__init__(sizes, config, rng, experience)
-        self.qt: FloatArray = np.full(sizes, config.q0)  # [s, q, a]
+        self.qt: FloatArray = np.full(sizes, config.q0, dtype=np.float64)  # [s, q, a]
 
     def act(self, s: int, q: int) -> int:
         """Mostly one of the best actions, now and then any."""

@@ -123,6 +123,11 @@ def write_task(machine: RewardMachine, suffix: str) -> str:
     if suffix not in _WRITERS:
         hint = f"{suffix} files can only be read" if suffix in _READERS else ""
         raise UnknownNameError("format", suffix, _WRITERS, hint=hint)
+    if machine.shaping is not None and _FORMATS[suffix] not in (toml, json):
+        raise TaskError(
+            f"{machine.name}: {suffix} cannot say that a task is shaped, nor by what to judge it; "
+            "write it as TOML or JSON, or write the plain task, which is its shaping.unshaped"
+        )
     return _WRITERS[suffix](machine)
 
 

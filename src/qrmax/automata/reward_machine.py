@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from qrmax.automata.dfa import DFA
     from qrmax.automata.formula_machine import PayOptions
     from qrmax.automata.logic import Formula
+    from qrmax.automata.shaping import Shaping
 
 FELL_OFF = "failed"
 """Where a machine with `undefined="fail"` goes when no edge matches."""
@@ -103,6 +104,7 @@ class RewardMachine:
         check_choice("undefined", undefined, ("stay", "fail"))
         self.name = name
         self.description = description
+        self.shaping: Shaping | None = None  # how it was made, where `shaped` made it
         self.edges = tuple(edges)
         for edge in self.edges:
             if not isinstance(edge, Edge):
@@ -205,12 +207,17 @@ class RewardMachine:
 
         The best policies stay the same if `gamma` is the agent's and `world_ends` holds for the
         labels where the world ends the episode, such as "decoration" in the Office; see `shaping`.
-        Judge what was learned by the unshaped task: values are smaller by what the start is worth.
+        Its `shaping` says what it was made of, and runs on it are judged by that: the values of the
+        shaped task are smaller by what the start is worth. A shaped machine is shaped anew.
+
+        >>> task = RewardMachine([Edge("go", "goal", "there", 1)], initial="go", success=["there"])
+        >>> task.shaped(0.5).run([set(), {"goal"}]).rewards
+        (-0.5, 0.0)
         """
         from qrmax.automata.shaping import shape
 
         ends = Guard.parse(world_ends) if isinstance(world_ends, str) else world_ends
-        return shape(self, gamma, ends)
+        return shape(self if self.shaping is None else self.shaping.unshaped, gamma, ends)
 
     @property
     def propositions(self) -> frozenset[str]:

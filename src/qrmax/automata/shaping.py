@@ -11,36 +11,52 @@ all policies lose the same, and the best ones stay the best (Ng, Harada and Russ
 That needs V to be 0 where an episode ends. At the ends of the machine it is; where the world ends
 episodes on its own, labels must tell (`world_ends`), or agents would learn to look for such an end
 with much V unpaid.
+
+V is worked out from below, until no edge makes it any larger, and what a step pays is 0 where it is
+no more than the rounding of its three parts. So the best edge of a state costs exactly nothing.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from qrmax.automata.edges import Edge
 from qrmax.automata.guards import Guard
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import check_range
+from qrmax.errors import SizeError, check_range
 
 NEVER = Guard.parse("false")
-PRECISION = 1e-12  # of V, relative to the largest reward
+SHAPED = " (shaped)"  # the end of a shaped machine's name
+ROUNDING = 1e-12  # of a sum, relative to its largest part
+MOST_LOOKS = 20_000_000  # at edges, to find V: some seconds
+
+
+class Shaping(NamedTuple):
+    """How a shaped machine was made."""
+
+    unshaped: RewardMachine
+    gamma: float
+    world_ends: Guard
+    potential: Mapping[str, float]  # V of every state
 
 
 def potentials(machine: RewardMachine, gamma: float) -> dict[str, float]:
     """V of every state."""
     check_range("gamma", gamma, above=0.0, below=1.0)
+    # Staying for nothing is always possible in time, so no state is worth less than nothing.
     value = dict.fromkeys(machine.states, 0.0)
-    largest = max((abs(edge.reward) for edge in machine.edges), default=0.0)
-    change = math.inf
-    while change > PRECISION * largest * (1.0 - gamma):
-        # Staying for nothing is always possible in time, so no state is worth less than nothing.
-        better = dict.fromkeys(machine.states, 0.0)
-        for edge in machine.edges:
+    for _ in range(MOST_LOOKS // max(1, len(machine.edges)) + 1):
+        before = dict(value)
+        for edge in reversed(machine.edges):  # most people begin at the start
             worth = edge.reward + gamma * value[edge.target]
-            better[edge.source] = max(better[edge.source], worth)
-        change = max(abs(better[state] - value[state]) for state in machine.states)
-        value = better
-    return value
+            value[edge.source] = max(value[edge.source], worth)
+        if value == before:
+            return value
+    raise SizeError(
+        f"{machine.name}: gamma is {gamma:g}, and what its states are worth takes more than "
+        f"{MOST_LOOKS} looks at its edges; give a smaller one"
+    )
 
 
 def shape(machine: RewardMachine, gamma: float, world_ends: Guard) -> RewardMachine:
@@ -55,16 +71,24 @@ def shape(machine: RewardMachine, gamma: float, world_ends: Guard) -> RewardMach
             cases = [(last_step, 0.0), (guard, gamma)]  # the first that holds is taken
             for when, left in cases[world_ends == NEVER :]:
                 edges += [
-                    Edge(state, when, target, reward + left * value[target] - value[state], chance)
-                    for chance, target, reward in outcomes
+                    Edge(state, when, target, _sum(reward, left * value[target], -value[state]), p)
+                    for p, target, reward in outcomes
                 ]
-    return RewardMachine(
+    shaped = RewardMachine(
         edges,
         initial=machine.initial,
         success=machine.success,
         failure=machine.failure,
         states=machine.states,
         consume_initial=machine.consume_initial,
-        name=machine.name,
+        name=machine.name + SHAPED,
         description=machine.description,
     )
+    shaped.shaping = Shaping(machine, float(gamma), world_ends, value)
+    return shaped
+
+
+def _sum(*parts: float) -> float:
+    """The sum; 0 where it is no more than the rounding of its parts."""
+    total = sum(parts)
+    return 0.0 if abs(total) <= ROUNDING * max(map(abs, parts)) else total

@@ -21,6 +21,7 @@ from qrmax.errors import ModelError, ParameterError, check_count
 from qrmax.model.observations import Observations
 from qrmax.model.plane import NEAR, FloatArray, Plane, cell_of, check_plane, gaussian, move
 from qrmax.model.problem import warn_of_what_can_never_be
+from qrmax.model.shaped import unshaped, warn_of_world_ends
 from qrmax.model.simulator import AGE, EPISODES, OVER, Q, S, Step, World, starts
 from qrmax.seeding import Chance
 
@@ -66,6 +67,8 @@ class ContinuousProblem:
         if self.done()[start, self.start_task_state]:
             raise ModelError(f"{name}: every episode is over before it begins")
         warn_of_what_can_never_be(self)
+        ends, others = (np.unique(self.label[cells]) for cells in (self.terminal, ~self.terminal))
+        warn_of_world_ends(self, ends.tolist(), others.tolist())
 
     @property
     def n_cells(self) -> int:
@@ -113,6 +116,11 @@ class ContinuousProblem:
     def start_task_state(self) -> int:
         """The machine state that episodes start in."""
         return int(self.table.initial[self.label[self.start]])
+
+    @property
+    def judged(self) -> ContinuousProblem:
+        """What policies are judged by: this problem, or that of the plain task if it is shaped."""
+        return unshaped(self)
 
     def label_of(self, observation: Any, info: Any = None) -> int:  # noqa: ARG002
         """The number of the label of a position."""

@@ -25,6 +25,7 @@ from qrmax.automata.guards import Label, as_label, braced
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ModelError, ParameterError, check_count, warn
 from qrmax.model.mdp import TabularMDP
+from qrmax.model.shaped import unshaped, warn_of_world_ends
 from qrmax.model.step_labels import split_by_label
 
 
@@ -70,6 +71,8 @@ class Problem:
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
         warn_of_what_can_never_be(self)
+        if machine.shaping is not None:
+            warn_of_world_ends(self, *self._entered_labels())
 
     @staticmethod
     def with_step_labels(
@@ -103,6 +106,17 @@ class Problem:
     def n_actions(self) -> int:
         """How many actions there are."""
         return self.mdp.n_actions
+
+    @property
+    def judged(self) -> Problem:
+        """What policies are judged by: this problem, or that of the plain task if it is shaped.
+
+        >>> import qrmax
+        >>> task = qrmax.load_task("exp3").shaped(0.9, world_ends="decoration")
+        >>> qrmax.make("office/map1", task=task).judged
+        Problem('office/map1/exp3': 108 states x 5 task states, 4 actions)
+        """
+        return unshaped(self)
 
     def done(self) -> NDArray[np.bool_]:
         """Which pairs end the episode, `[s, q]`."""
@@ -164,6 +178,15 @@ class Problem:
         begun = {self.machine.reset(self.labels[number]) for number in read}  # else a TaskError
         if begun <= self.machine.terminal:
             warn_of_an_end_at_the_start(self.machine, self.labels[read[0]])
+
+    def _entered_labels(self) -> tuple[list[int], list[int]]:
+        """The labels of states in which the world ends episodes, and of others, once entered."""
+        mdp = self.mdp
+        happens = (mdp.prob > 0.0) & ~mdp.terminal[:, None, None]  # not padding
+        entered = np.zeros(self.n_states, dtype=bool)
+        entered[mdp.succ[happens]] = True
+        ends, others = entered & mdp.terminal, entered & ~mdp.terminal
+        return np.unique(self.label[ends]).tolist(), np.unique(self.label[others]).tolist()
 
     def _check_label(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
         n_states = self.mdp.n_states

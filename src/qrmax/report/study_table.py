@@ -125,6 +125,6 @@ class Optimum(NamedTuple):
 
 def optimum(spec: ProblemSpec) -> Optimum:
     """What the optimal policy of a problem brings in the world with slips, as the paper has it."""
-    problem = ProblemSpec(spec.label, spec.name, spec.map, spec.task, {}).make()
+    problem = ProblemSpec(spec.label, spec.name, spec.map, spec.task, {}).make().judged
     found = evaluate(problem, solve(problem).policy)
     return Optimum(found.mean_length or 0.0, found.success)

@@ -48,14 +48,15 @@ class Point(NamedTuple):
 
 
 class Referee:
-    """Judges the policies of a tabular problem.
+    """Judges the policies of a tabular problem; those of a shaped task by the plain one.
 
     With a `horizon`, an episode has no more steps than that, and the best policy depends on the
     stage, `[h, s, q]`. So may those that are judged.
     """
 
     def __init__(self, problem: Problem, gamma: float, horizon: int | None = None) -> None:
-        self.problem = problem
+        self.problem = problem  # that of the runs
+        self.judged = problem.judged
         self.gamma = gamma
         self.horizon = horizon
         self._policy: IntArray | None = None  # the one asked about last, and what was found
@@ -66,17 +67,17 @@ class Referee:
     def solution(self) -> Solution | StagedSolution:
         """The optimum."""
         if self.horizon is None:
-            return solve(self.problem, self.gamma)
-        return solve_horizon(self.problem, self.horizon, self.gamma)
+            return solve(self.judged, self.gamma)
+        return solve_horizon(self.judged, self.horizon, self.gamma)
 
     @cached_property
     def best(self) -> float:
         """What the optimal policy brings."""
-        best = evaluate(self.problem, self.solution.policy, self.gamma).start_value
-        lowest, highest = self.problem.reward_range()
+        best = evaluate(self.judged, self.solution.policy, self.gamma).start_value
+        lowest, highest = self.judged.reward_range()
         if isinstance(self.solution, StagedSolution) and best == 0.0 <= lowest < highest:
             warn(
-                f"no policy for {self.problem.name!r} is paid anything within "
+                f"no policy for {self.judged.name!r} is paid anything within "
                 f"{self.solution.horizon} steps: any is as good as the best; give a longer horizon"
             )
         return best
@@ -89,12 +90,12 @@ class Referee:
     @cached_property
     def most(self) -> float:
         """What the nominal run of the optimal policy pays, undiscounted."""
-        return nominal_reward(self.problem, self.solution.policy)
+        return nominal_reward(self.judged, self.solution.policy)
 
     @cached_property
     def best_success(self) -> float:
         """How likely the optimal policy is to succeed."""
-        return evaluate(self.problem, self.solution.policy, self.gamma).success
+        return evaluate(self.judged, self.solution.policy, self.gamma).success
 
     @cached_property
     def _comparison(self) -> Comparison | None:
@@ -104,7 +105,7 @@ class Referee:
         """All that this policy brings."""
         self._look_at(policy)
         if self._evaluation is None:
-            self._evaluation = evaluate(self.problem, policy, self.gamma)
+            self._evaluation = evaluate(self.judged, policy, self.gamma)
         return self._evaluation
 
     def gap(self, policy: IntArray) -> float:
@@ -141,11 +142,11 @@ class Referee:
             return False
         if self.gamma < 1.0:
             return length == self.shortest
-        return nominal_reward(self.problem, policy) >= self.most - 1e-9 * abs(self.most)
+        return nominal_reward(self.judged, policy) >= self.most - 1e-9 * abs(self.most)
 
     def nominal_length(self, policy: IntArray) -> int | None:
         """The length of its run where the most likely outcome always happens."""
-        return nominal_length(self.problem, policy)
+        return nominal_length(self.judged, policy)
 
     def returns(self, policy: IntArray, episodes: int, chance: Stream) -> FloatArray:
         """The discounted rewards of so many sampled episodes.
@@ -153,7 +154,7 @@ class Referee:
         Where episodes have no limit they are cut off once nothing to speak of can follow: some
         policies never end.
         """
-        simulator = Simulator(self.problem, chance)
+        simulator = Simulator(self.judged, chance)
         world = simulator.world
         limit = self.horizon
         if world.limit == 0 and limit is None:

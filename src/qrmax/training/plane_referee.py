@@ -33,12 +33,16 @@ CROWD = 200
 
 
 class PlaneReferee:
-    """Judges the policies of a continuous problem by sampling them."""
+    """Judges the policies of a continuous problem by sampling them.
+
+    Those of a shaped task are judged by the plain one.
+    """
 
     horizon = None
 
     def __init__(self, problem: ContinuousProblem, gamma: float) -> None:
-        self.problem = problem
+        self.problem = problem  # that of the runs
+        self.judged = problem.judged
         self.gamma = gamma
         self._policy: Any = None  # the one that was judged last, and its episodes
         self._played = np.zeros((0, 3))
@@ -46,7 +50,7 @@ class PlaneReferee:
     @cached_property
     def solution(self) -> FineSolution:
         """The optimum, nearly."""
-        return solve_continuous(self.problem, self.gamma)
+        return solve_continuous(self.judged, self.gamma)
 
     @property
     def best(self) -> float:
@@ -92,10 +96,10 @@ class PlaneReferee:
         if not isinstance(policy, BucketPolicy):
             chance.random()  # or the next sample would be the same
             rng = chance.apart("episodes")
-            played = sample_episodes(self.problem, policy, episodes, rng, self.gamma)
+            played = sample_episodes(self.judged, policy, episodes, rng, self.gamma)
             return np.stack([*played], axis=1).astype(np.float64)  # [episode, 3]
-        player = PlaneSimulator(self.problem, chance, policy.buckets.find)
-        ground = kernels.Ground(self.problem.plane, player.position, policy.buckets.lookup())
+        player = PlaneSimulator(self.judged, chance, policy.buckets.find)
+        ground = kernels.Ground(self.judged.plane, player.position, policy.buckets.lookup())
         room = max(len(policy.table), len(policy.buckets))  # more may have turned up since
         actions = padded(policy.table, room)[None]
         return sample(player.world, player.state, actions, self.gamma, episodes, chance, ground)

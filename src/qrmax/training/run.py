@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qrmax.agents.base import Agent, Tabular
+from qrmax.agents.base import Agent, AgentConfig, Tabular
 from qrmax.agents.in_buckets import BucketPolicy, InBuckets
 from qrmax.agents.registry import agent_class, default_settings, make_config
 from qrmax.automata.reward_machine import RewardMachine
@@ -61,6 +61,8 @@ def train(
     `evaluate_every` steps. Training ends at `max_steps` in any case: 1,000,000 by default, 100,000
     for what is played in Python: an environment, which has no optimum to compare with, and DQN. It
     also ends at the first check at which `max_episodes` have begun.
+
+    A run on a shaped task is judged by the plain one: see `RewardMachine.shaped`.
 
     On a problem with real positions, which needs an agent that perceives (`bucket-qrmax`, say),
     policies are sampled and compared with the optimum of a fine grid; `stop` is "success" or
@@ -122,6 +124,7 @@ def make_session(
         config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
         _warn_of_pessimism(problem, config, highest)
         _warn_of_chance(agent, problem.machine, config)
+        _warn_of_another_discount(problem.machine, config)
         _warn_of_a_long_horizon(problem, config)
         if lowest == highest == 0.0:
             warn(f"{problem.name!r} never pays anything: any policy is as good as any other")
@@ -129,6 +132,7 @@ def make_session(
     config = make_config(agent, settings)  # bad settings are found before the env is touched
     player = EnvPlayer(problem, config.gamma, stream(seed, "environment"), kind)
     _warn_of_chance(agent, player.machine, config)
+    _warn_of_another_discount(player.machine, config)
     rewards = [edge.reward for edge in player.machine.edges]
     lowest, highest = min([0.0, *rewards]), max([1.0, *rewards])
     config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
@@ -271,8 +275,9 @@ class Run:
     def evaluation(self) -> Evaluation | None:
         """What the recommended policy brings, exactly; None for an environment.
 
-        It is measured with the agent's own gamma, and in episodes of its horizon if it has one.
-        Where states are real positions it is sampled, always with the same episodes.
+        It is measured with the agent's own gamma, in episodes of its horizon if it has one, and by
+        the plain task where the run's is shaped. Where states are real positions it is sampled,
+        always with the same episodes.
         """
         referee = self._session.referee
         if isinstance(referee, PlaneReferee):
@@ -285,9 +290,9 @@ class Run:
         referee = self._session.referee
         if not isinstance(referee, Referee) or self.recommendation.ndim == 2:
             return None
-        limits = [referee.horizon, referee.problem.max_episode_steps]
+        limits = [referee.horizon, referee.judged.max_episode_steps]
         limit = min(limit for limit in limits if limit is not None)
-        return evaluate(referee.problem, self.policy, referee.gamma, limit)
+        return evaluate(referee.judged, self.policy, referee.gamma, limit)
 
     @property
     def gap(self) -> float | None:
@@ -434,6 +439,15 @@ def _warn_of_chance(agent: str, machine: RewardMachine, config: Any) -> None:
         warn(
             f"task {machine.name!r} has chance in it, and t_task is 1: what happens first is taken "
             "for what always happens; give t_task=20, say"
+        )
+
+
+def _warn_of_another_discount(machine: RewardMachine, config: AgentConfig) -> None:
+    shaping, gamma = machine.shaping, config.gamma
+    if shaping is not None and shaping.gamma != gamma:
+        warn(
+            f"task {machine.name!r} was shaped with gamma {shaping.gamma:g}, and the agent plans "
+            f"with {gamma:g}: what is best may no longer be the best; give both the same gamma"
         )
 
 

@@ -5,6 +5,9 @@
 An edge may have a list in place of its reward: `[[1.0, 0.5], [3.0, 0.4]]` pays 1 with probability
 0.5 and 3 with probability 0.4, and with what is left to 1 it does not happen. That is short for two
 edges with these rewards and probabilities.
+
+A shaped task is the plain one with `"shaped": {"gamma": ..., "world_ends": ...}`: its rewards are
+worked out again, and whoever reads it knows what to judge by.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import GuardError, QRMaxError, TaskError, UnknownNameError, shown
 from qrmax.source import Source
 
-_TEXT, _FLAG, _LIST, _NUMBER = (str,), (bool,), (list,), (int, float)
+_TEXT, _FLAG, _LIST, _NUMBER, _TABLE = (str,), (bool,), (list,), (int, float), (dict,)
 _MACHINE_KEYS: dict[str, tuple[type, ...]] = {
     "name": _TEXT,
     "description": _TEXT,
@@ -31,6 +34,7 @@ _MACHINE_KEYS: dict[str, tuple[type, ...]] = {
     "strict": _FLAG,
     "consume_initial": _FLAG,
     "edges": _LIST,
+    "shaped": _TABLE,
 }
 _EDGE_KEYS: dict[str, tuple[type, ...]] = {
     "from": _TEXT,
@@ -39,7 +43,14 @@ _EDGE_KEYS: dict[str, tuple[type, ...]] = {
     "reward": (*_NUMBER, list),
     "probability": _NUMBER,
 }
-_WORDS: dict[type, str] = {str: "text", bool: "true or false", list: "a list", int: "a number"}
+_SHAPED_KEYS: dict[str, tuple[type, ...]] = {"gamma": _NUMBER, "world_ends": _TEXT}
+_WORDS: dict[type, str] = {
+    str: "text",
+    bool: "true or false",
+    list: "a list",
+    int: "a number",
+    dict: "a table",
+}
 
 
 def machine_of(source: Source, data: dict[str, Any]) -> RewardMachine:
@@ -52,8 +63,9 @@ def machine_of(source: Source, data: dict[str, Any]) -> RewardMachine:
         for number, entry in enumerate(data["edges"])
         for edge in _edges_of(source, f"edges[{number}]", entry)
     ]
-    given = {key: value for key, value in data.items() if key != "edges"}
-    return make_machine(source, edges, **{"name": Path(source.name).stem, **given})
+    given = {key: value for key, value in data.items() if key not in ("edges", "shaped")}
+    machine = make_machine(source, edges, **{"name": Path(source.name).stem, **given})
+    return _shaped(source, machine, data["shaped"]) if "shaped" in data else machine
 
 
 def make_machine(source: Source, edges: list[Edge], **settings: Any) -> RewardMachine:
@@ -66,6 +78,9 @@ def make_machine(source: Source, edges: list[Edge], **settings: Any) -> RewardMa
 
 def data_of(machine: RewardMachine) -> dict[str, Any]:
     """All of a machine as plain data."""
+    if (how := machine.shaping) is not None:
+        shaped = {"gamma": how.gamma, "world_ends": str(how.world_ends)}
+        return {**data_of(how.unshaped), "shaped": shaped}
     return {
         "name": machine.name,
         "description": machine.description,
@@ -120,6 +135,14 @@ def check_names(source: Source, key: str, names: list[Any]) -> None:
     for item in names:
         if not isinstance(item, str):
             raise TaskError(f"{source.name}, {key}: {shown(item)} is not a state's name")
+
+
+def _shaped(source: Source, machine: RewardMachine, how: dict[str, Any]) -> RewardMachine:
+    check_keys(source, "shaped", how, _SHAPED_KEYS, required=("gamma",))
+    try:
+        return machine.shaped(**how)
+    except QRMaxError as error:
+        raise TaskError(f"{source.name}, shaped: {error}") from error
 
 
 def _edges_of(source: Source, place: str, entry: Any) -> Iterator[Edge]:

@@ -13,7 +13,8 @@ An edge may have a `probability` below 1: other edges from the same state with t
 what is left to 1, and otherwise the machine stays where it is. Where the same edge pays this or
 that by chance, `reward = [[1.0, 0.5], [3.0, 0.4]]` lists what it pays, each with its probability.
 
-Optional keys: `failure`, `states` (to fix their order), `undefined`, `strict`, `consume_initial`.
+Optional keys: `failure`, `states` (to fix their order), `undefined`, `strict`, `consume_initial`;
+`shaped = { gamma = 0.9, world_ends = "hole" }` makes it the task with rewards on the way.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ def parse(source: Source) -> RewardMachine:
 
 def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
     """A task as TOML text that `parse` reads back to an equal machine."""
+    if (how := machine.shaping) is not None:
+        ends = _quote(str(how.world_ends))
+        plain = format(how.unshaped)
+        return f"{plain}shaped = {{ gamma = {how.gamma!r}, world_ends = {ends} }}\n"
     falls_off = machine.undefined == "fail"
     lines = [f"name = {_quote(machine.name)}"]
     if machine.description:
