@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from qrmax.automata.files import load_task, task_names
@@ -63,6 +63,13 @@ def benchmark_names() -> list[str]:
 def all_names() -> list[str]:
     """The names of all built-in problems, those with real positions included."""
     return problem_names() + benchmark_names() + continuous_names()
+
+
+def unknown_problem(
+    name: str, kind: str = "problem", others: Iterable[str] = ()
+) -> UnknownNameError:
+    """The error of a name that no problem has, nor any of the `others` that were possible."""
+    return UnknownNameError(kind, name, [*others, *all_names()], hint="all names: qrmax list")
 
 
 def all_propositions() -> set[str]:
@@ -145,7 +152,7 @@ def _make_benchmark(name: str, grid: Any, task: Any, options: dict[str, Any]) ->
         raise ParameterError(f"make: the name {name!r} and task=... contradict")
     wanted = named or task
     if not wanted or (named and named not in facts.tasks):
-        raise UnknownNameError("problem", name, all_names())
+        raise unknown_problem(name)
     if not isinstance(wanted, RewardMachine):
         wanted = load_task(facts.tasks.get(str(wanted), wanted))
     return facts.make(wanted, facts.options.of(options))
@@ -155,7 +162,7 @@ def _make_continuous(name: str, grid: Any, task: Any, options: dict[str, Any]) -
     """The problem `continuous/office/MAP/TASK` or `continuous/WORLD/TASK`."""
     _, world, named = (*name.split("/", maxsplit=2), "", "")[:3]
     if world not in worlds() or "" in name.split("/"):
-        raise UnknownNameError("problem", name, all_names())
+        raise unknown_problem(name)
     if world == OFFICE:
         place, wanted = map_and_task(name, grid, task)
     elif named and task is not None:
@@ -163,7 +170,7 @@ def _make_continuous(name: str, grid: Any, task: Any, options: dict[str, Any]) -
     elif named or task is not None:
         place, wanted = world if grid is None else grid, named or task
     else:
-        raise UnknownNameError("problem", name, all_names())
+        raise unknown_problem(name)
     return continuous(world, place, wanted, ContinuousOptions.of(options))
 
 
@@ -188,5 +195,5 @@ def _parts(name: str) -> tuple[str | None, str | None]:
     plain = name.removeprefix(f"{WORLD}/") if isinstance(name, str) else ""
     world, *parts = plain.split("/", maxsplit=2)
     if world != "office" or "" in parts:
-        raise UnknownNameError("world", str(name), all_names())
+        raise unknown_problem(str(name), "world")
     return (*parts, None, None)[0], (*parts, None, None)[1]
