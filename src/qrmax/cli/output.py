@@ -15,11 +15,10 @@ from qrmax.source import write_whole
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
-def examples(*commands: str) -> str:
-    """How a verb's help ends."""
-    return "\b\n" + "\n".join(
-        ["Example:" if len(commands) == 1 else "Examples:", *(f"  {c}" for c in commands)]
-    )
+def examples(*commands: str, note: str = "") -> str:
+    """How a verb's help ends: with examples, perhaps after a note."""
+    lines = ["Example:" if len(commands) == 1 else "Examples:", *(f"  {c}" for c in commands)]
+    return "\n\n".join(filter(None, [note, "\b\n" + "\n".join(lines)]))
 
 
 def print_json(result: Mapping[str, Any]) -> None:

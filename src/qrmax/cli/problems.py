@@ -12,6 +12,12 @@ from click.shell_completion import CompletionItem
 from qrmax.agents.registry import agent_names
 
 SLIPS = ("perpendicular", "any")
+TASKS = (
+    "A task is the name of a built-in one, your own file, or a formula: of LTLf, such as "
+    "'F(coffee & F office)', or of the logic that it begins with, as in 'ldlf: <true*;coffee>tt' "
+    "or 'ppltl: O coffee'. Files of formulas end in .ltlf, .ldlf or .ppltl."
+)
+"""What can be given for a task, for the help of verbs that are about tasks."""
 
 
 def complete_map(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]:
@@ -77,7 +83,8 @@ _OPTIONS = (
         "--task",
         metavar="TASK",
         shell_complete=complete_task,
-        help="A task: a name, your own file, or a formula of LTLf.",
+        help="A task: a name, your own file (.toml, .ltlf, .ldlf, .ppltl, ...), or a formula such "
+        "as 'F coffee' or 'ldlf: <true*;coffee>tt'.",
     ),
     click.option(
         "--slip",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qrmax.cli.output import as_json, examples, print_facts, print_json, write_or_print
-from qrmax.cli.problems import complete_map, complete_task
+from qrmax.cli.problems import TASKS, complete_map, complete_task
 
 if TYPE_CHECKING:
     from qrmax.automata.reward_machine import RewardMachine
@@ -70,6 +70,7 @@ FORMATS = ("text", "toml", "json", "dot", "mermaid", "svg", "hoa")
         "qrmax show task my.toml --format mermaid",
         "qrmax show task 'F(coffee & F office) & G !decoration'",
         "qrmax show task my.toml -o my.svg",
+        note=TASKS,
     ),
 )
 @click.argument("name", metavar="TASK", shell_complete=complete_task)
@@ -84,7 +85,7 @@ FORMATS = ("text", "toml", "json", "dot", "mermaid", "svg", "hoa")
 )
 @as_json
 def show_task(name: str, format_: str | None, output: Path | None, as_json: bool) -> None:
-    """Show TASK: the name of a built-in one, your own file, or a formula of LTLf."""
+    """Show TASK: as a table, in another format, or as a picture."""
     from qrmax.automata.files import load_task
 
     task = load_task(name)
