@@ -35,9 +35,9 @@ def is_study(name: str | None) -> bool:
 def check_world(name: str | None) -> None:
     """What is no problem by its name may have been meant to be a study."""
     from qrmax.studies.library import study_names
-    from qrmax.worlds.catalog import unknown_problem
+    from qrmax.worlds.catalog import is_world, unknown_problem
 
-    if name is not None and name.partition("/")[0] not in ("office", "continuous"):
+    if name is not None and not is_world(name):
         raise unknown_problem(name, "problem or study", study_names())
 
 

@@ -155,27 +155,27 @@ def is_continuous(problem: str | None) -> bool:
     return problem is not None and problem.startswith("continuous/")
 
 
-_FOR = {
-    "step": "worlds with real positions",
-    "noise": "worlds with real positions",
-    "size": "river-swim and warehouse",
-}
-
-
 def make_problem(problem: str | None, map_: str | None, task: str | None, **options: Any) -> Any:
     """The problem that these options describe."""
+    from qrmax.worlds.catalog import make, option_names, without_task, worlds_with
+
     if problem is None and (map_ is None or task is None):
         raise click.UsageError("Give a PROBLEM such as office/map1/exp5, or --map and --task.")
-    complete = problem is not None and problem.removeprefix("continuous/").count("/") > 1
-    if problem is not None and (map_ is not None or (task is not None and complete)):
-        raise click.UsageError(f"PROBLEM {problem!r} says already what --map or --task is to be.")
-    from qrmax.worlds.catalog import make, option_names
-
+    if problem is not None and map_ is not None and "/" in problem.removeprefix("continuous/"):
+        raise click.UsageError(
+            f"PROBLEM {problem!r} says already what --map is to be: give --map and --task alone."
+        )
+    if problem is not None and task is not None and without_task(problem) != problem:
+        raise click.UsageError(
+            f"PROBLEM {problem!r} says already what --task is to be: "
+            f"give {without_task(problem)} and --task."
+        )
     context, known = click.get_current_context(), option_names(problem)
     for name in options.keys() - {*known}:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            what = _FOR.get(name, "office worlds")
-            raise click.UsageError(f"--{name.replace('_', '-')} is for {what}.")
+            *others, last = worlds_with(name)
+            which = f"{', '.join(others)} and {last}" if others else last
+            raise click.UsageError(f"--{name.replace('_', '-')} is for {which} worlds.")
     given = {
         name: value
         for name, value in options.items()
