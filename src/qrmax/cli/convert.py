@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from qrmax.cli.output import examples
+from qrmax.cli.output import OutputFile, examples
 from qrmax.cli.problems import TASKS, complete_task
 
 
@@ -32,7 +32,7 @@ def _read_letters(_: Any, __: Any, value: str | None) -> Mapping[str, str] | Non
     )
 )
 @click.argument("task", shell_complete=complete_task)
-@click.argument("output", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("output", metavar="FILE", type=OutputFile())
 @click.option(
     "--letters",
     callback=_read_letters,
