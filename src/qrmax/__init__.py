@@ -20,6 +20,7 @@ from qrmax._version import __version__
 from qrmax.worlds.on_import import after_import
 
 if TYPE_CHECKING:
+    from qrmax.automata.checks import check_task as check_task
     from qrmax.automata.compile import compile_formula as compile_formula
     from qrmax.automata.dfa import DFA as DFA
     from qrmax.automata.edges import Edge as Edge
@@ -77,6 +78,7 @@ _HOME = {
     "Study": "studies.study",
     "TabularMDP": "model.mdp",
     "TaskWrapper": "worlds.gymnasium",
+    "check_task": "automata.checks",
     "compile_formula": "automata.compile",
     "curves": "studies.curves",
     "evaluate": "planning.policy_evaluation",

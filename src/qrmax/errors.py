@@ -27,12 +27,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 MOST = 10**9
 """The largest count that makes sense: of steps in an episode, say."""
+
+_FEW = 20  # names that a message can list
 
 
 class QRMaxError(Exception):
@@ -48,13 +50,9 @@ class UnknownNameError(QRMaxError, LookupError):
 
     def __init__(self, kind: str, given: str, known: Iterable[str], *, hint: str = "") -> None:
         names = sorted(known)
-        lines = [f"unknown {kind} {given[:80]!r}"]
-        if nearest := _nearest(given, names):
-            lines.append(f"did you mean {nearest!r}?")
-        lines.append(f"known: {', '.join(names)}")
-        if hint:
-            lines.append(hint)
-        super().__init__("\n  ".join(lines))
+        lines = [f"unknown {kind} {given[:80]!r}", did_you_mean(given, names)]
+        lines += [f"known: {_some(given, names)}", hint]
+        super().__init__("\n  ".join(filter(None, lines)))
 
 
 class SourceError(QRMaxError, OSError):
@@ -179,14 +177,32 @@ def shown(value: object) -> str:
         return "a very long number"
 
 
+def did_you_mean(given: str, names: Iterable[str]) -> str:
+    """The question that a misspelt name raises; nothing where no name is near.
+
+    >>> did_you_mean("cofee", ["coffee", "mail"])
+    "did you mean 'coffee'?"
+    >>> did_you_mean("tea", ["coffee", "mail"])
+    ''
+    """
+    return "".join(f"did you mean {name!r}?" for name in _nearest(given, names, 1))
+
+
 def _is_a(kind: type, value: Any) -> bool:
     """Whether a value is such a number, Python's or NumPy's; a Boolean is none."""
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-def _nearest(given: str, names: list[str]) -> str | None:
+def _some(given: str, names: Sequence[str]) -> str:
+    """The names there are; of many only those nearest to the one given."""
+    if len(names) <= _FEW:
+        return ", ".join(names)
+    shown = _nearest(given, names, 5) or names[:5]
+    return f"{', '.join(shown)}, ... ({len(names)} in all)"
+
+
+def _nearest(given: str, names: Iterable[str], most: int) -> list[str]:
     from difflib import get_close_matches  # only ever needed to word an error
 
     plain = {name.lower(): name for name in names}
-    matches = get_close_matches(given[:80].lower(), plain, n=1, cutoff=0.5)
-    return plain[matches[0]] if matches else None
+    return [plain[match] for match in get_close_matches(given[:80].lower(), plain, n=most)]

@@ -13,6 +13,7 @@ import pytest
 
 import qrmax
 from command_line import GOOD_MAP, GOOD_TASK, QRMAX, run
+from qrmax.automata.files import task_names
 
 VERBS = (
     ["list"],
@@ -54,6 +55,13 @@ def test_every_help_ends_with_an_example(verb: list[str]) -> None:
         assert re.match(r"\s*Examples?:\s.*qrmax " + " ".join(verb), last)
 
 
+@pytest.mark.parametrize("verb", ["solve", "run", "plan", "show task", "check", "convert"])
+def test_the_help_says_which_formulas_a_task_can_be(verb: str) -> None:
+    words = " ".join(answer(*verb.split(), "--help").split())
+    for word in ("ldlf: <true*;coffee>tt", ".ltlf", ".ldlf", ".ppltl"):
+        assert word in words
+
+
 def test_the_version_is_that_of_the_library() -> None:
     assert answer("--version") == f"qrmax, version {qrmax.__version__}\n"
 
@@ -65,10 +73,27 @@ def test_list_shows_worlds_maps_tasks_agents_and_studies() -> None:
     assert any(re.match(r"exp5 +9 states  Visit A", line) for line in lines)
     assert "map1" not in answer("list", "tasks")
     names = json.loads(answer("list", "--json"))
-    assert [*names] == ["worlds", "maps", "tasks", "agents", "studies"]
+    assert [*names] == ["worlds", "maps", "other_maps", "tasks", "agents", "studies"]
     assert "office/map1/exp5" in names["worlds"]
     assert names["maps"] == ["map0", "map1", "map2", "map3", "map4"]
-    assert [*json.loads(answer("list", "maps", "--json"))] == ["maps"]
+    assert [*json.loads(answer("list", "tasks", "--json"))] == ["tasks"]
+
+
+def test_tasks_are_listed_by_the_names_that_are_to_be_given() -> None:
+    listed = [line.split()[0] for line in answer("list", "tasks").splitlines()]
+    assert listed == task_names()
+    assert "continuous/ab" in listed
+
+
+def test_the_maps_of_other_worlds_are_listed_apart_from_those_of_the_office() -> None:
+    offices, others = answer("list", "maps").split("\n\n")
+    assert offices.startswith("map ")
+    assert others.startswith("map of the world ")
+    assert "frozen-lake" not in offices
+    assert "frozen-lake       10 x 10    5,0\n" in others
+    names = json.loads(answer("list", "maps", "--json"))
+    assert names["other_maps"] == ["bottleneck", "corridor", "frozen-lake", "line"]
+    assert [*names] == ["maps", "other_maps"]
 
 
 def test_the_worlds_of_others_have_names_and_a_size() -> None:
@@ -82,7 +107,7 @@ def test_the_worlds_of_others_have_names_and_a_size() -> None:
     )
     refused = run("solve", "office/map1/exp1", "--size", "3")
     assert refused.returncode == 2
-    assert "--size is for river-swim and warehouse." in refused.stderr
+    assert "--size is for river-swim and warehouse worlds." in refused.stderr
 
 
 def test_show_map_draws_the_start_and_explains_the_tiles() -> None:

@@ -25,6 +25,12 @@ def test_a_task_is_converted_to_the_format_of_the_suffix(tmp_path: Path) -> None
         assert qrmax.load_task(tmp_path / f"t1{suffix}").name == "t1"
 
 
+def test_a_file_without_a_suffix_is_toml_as_the_help_says(tmp_path: Path) -> None:
+    assert run("convert", "exp1", "mine", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "mine").read_text().startswith('name = "exp1"')
+    assert ".toml, also without a suffix" in run("convert", "--help").stdout
+
+
 def test_letters_and_compat_are_passed_on(tmp_path: Path) -> None:
     (tmp_path / "t1.txt").write_text(T1.replace("'!g'", "'!g&!n'"))
     options = ("--letters", "f=fish, g=goat", "--compat")
@@ -41,6 +47,8 @@ def test_letters_and_compat_are_passed_on(tmp_path: Path) -> None:
         (("exp1", "exp1.txt"), ".txt files can only be read"),
         (("expp1", "exp1.toml"), "did you mean 'exp1'?"),
         (("exp1", "exp1.toml", "--letters", "f"), "not of the form f=coffee,g=office"),
+        (("exp1", "there/"), "'there/' is a folder and cannot be written: give a file."),
+        (("exp1", "."), "'.' is a folder and cannot be written: give a file."),
         (("exp1", "exp1.toml", "--compat"), "letters and compat are for .txt files"),
     ],
 )

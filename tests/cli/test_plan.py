@@ -133,6 +133,10 @@ def test_maps_of_your_own_and_accuracies_beyond_reason_are_welcome(tmp_path: Pat
     assert numbers(text, "QR-Max: to know (s, a)")[1] == "7.90e+604"  # 8 (4e301)^2 ln 480
 
 
+def test_the_worlds_of_others_are_planned_for_too() -> None:
+    assert as_json("plan", "river-swim/patrol")["sizes"]["states"] > 6
+
+
 def test_the_guide_shows_what_the_command_prints() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text()
     [command] = re.findall(r"^    \$ qrmax (plan office.*)$", guide, flags=re.MULTILINE)

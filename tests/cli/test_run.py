@@ -99,6 +99,33 @@ def test_a_run_for_people_is_a_list_of_facts() -> None:
     assert "task state has_coffee" in done.stdout  # the moves on the map
 
 
+def test_shares_are_written_with_a_space_before_the_sign() -> None:
+    done = run("run", "office/map1/exp1", "--agent", "qrmax-rm")
+    assert re.search(r"^gap +\d+\.\d\d % to the optimum$", done.stdout, re.MULTILINE)
+    assert re.search(r"^success +\d+\.\d\d %$", done.stdout, re.MULTILINE)
+    assert not re.search(r"\d%", done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("arguments", [["--agent", "qrmax"], HORIZON[1:]], ids=["qrmax", "ucbvi"])
+def test_a_task_that_has_no_success_is_not_said_to_fail(arguments: list[str]) -> None:
+    done = run("run", "river-swim/patrol", *arguments, "--max-steps", "2000")
+    assert done.returncode == 0
+    assert re.search(r"^success +the task has no success state$", done.stdout, re.MULTILINE)
+    assert "nominal length" not in done.stdout
+    assert "% success" not in done.stdout
+
+
+def test_the_readme_shows_what_the_command_prints() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    command, shown = re.findall(
+        r"^    \$ qrmax (run \S+ .*)\n((?:    \w.*\n)+)", readme, re.MULTILINE
+    )[0]
+    printed = run(*command.split()).stdout
+    *facts, seconds = printed.splitlines()
+    assert [line.strip() for line in shown.splitlines()][:-1] == facts
+    assert seconds.startswith("seconds  ")
+
+
 def test_a_run_that_hits_its_budget_says_so() -> None:
     budget = ["office/map1/exp5", "--agent", "q-learning", "--max-steps", "5000"]
     assert figures(*budget)["reason"] == "budget"
@@ -253,8 +280,8 @@ def test_a_saved_run_in_buckets_goes_on_as_if_it_had_not_stopped(tmp_path: Path)
     [
         (["continuous/line/ab"], "for real observations there are: bucket-qrmax"),
         (["office/map1/exp1", "--agent", "bucket-qrmax"], "for numbered states there are"),
-        ([*LINE, "--slip", "0.1"], "--slip is for office worlds"),
-        (["office/map1/exp1", "--noise", "0.1"], "--noise is for worlds with real positions"),
+        ([*LINE, "--slip", "0.1"], "--slip is for office, warehouse and frozen-lake worlds."),
+        (["office/map1/exp1", "--noise", "0.1"], "--noise is for continuous worlds."),
         ([*LINE, "--noise", "-1"], "noise is -1"),
         ([*LINE, "--stop", "exact"], "nothing is exact"),
         ([*LINE, "--max-episodes", "0"], "max_episodes is 0"),
@@ -266,6 +293,22 @@ def test_what_does_not_fit_real_positions_is_told(arguments: list[str], message:
     done = run("run", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_a_plane_whose_task_has_no_success_is_not_said_to_fail(tmp_path: Path) -> None:
+    (tmp_path / "again.toml").write_text(
+        'initial = "s"\nedges = [{ from = "s", when = "A", to = "s", reward = 1 }]\n'
+    )
+    done = run("solve", "continuous/line", "--task", "again.toml", cwd=tmp_path)
+    assert "success      the task has no success state\n" in done.stdout
+    assert "length" not in done.stdout
+
+
+def test_an_office_map_of_ones_own_is_walked_with_real_positions(tmp_path: Path) -> None:
+    (tmp_path / "my.txt").write_text(GOOD_MAP)
+    own = ["continuous/office", "--map", "my.txt", "--task", "exp1", "--json"]
+    found = json.loads(run("solve", *own, cwd=tmp_path).stdout)
+    assert found["problem"] == "continuous/office/my/exp1"
 
 
 def test_the_optimum_of_a_plane_is_solved_for() -> None:

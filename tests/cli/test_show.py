@@ -41,6 +41,25 @@ def test_the_output_file_says_the_format(tmp_path: Path) -> None:
     assert (tmp_path / "exp5.svg").read_text() == f"{qrmax.load_task('exp5')}\n"
 
 
+@pytest.mark.parametrize("name", ["t.png", "t.pdf", "t.xyz"])
+def test_an_output_file_of_no_known_format_is_refused_unless_the_format_is_said(
+    name: str, tmp_path: Path
+) -> None:
+    done = run("show", "task", "exp1", "-o", name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"unknown format '.{name[2:]}'" in done.stderr
+    assert ".dot, .gv, .hoa, .json, .mermaid, .mmd, .svg" in done.stderr
+    assert [*tmp_path.iterdir()] == []
+    for said in (["--format", "toml"], ["--json"]):
+        assert run("show", "task", "exp1", "-o", name, *said, cwd=tmp_path).returncode == 0
+    assert (tmp_path / name).read_text().startswith("{")
+
+
+def test_an_output_file_without_a_suffix_is_text(tmp_path: Path) -> None:
+    assert run("show", "task", "exp1", "-o", "exp1", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "exp1").read_text() == f"{qrmax.load_task('exp1')}\n"
+
+
 def test_json_is_the_format_that_is_read_again(tmp_path: Path) -> None:
     shown = run("show", "task", "exp3", "--json").stdout
     assert json.loads(shown)["initial"] == "start"

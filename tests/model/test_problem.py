@@ -82,6 +82,13 @@ def test_a_proposition_in_no_label_is_warned_of() -> None:
         qrmax.Problem(two_rooms(), go_home(), [set(), {"hom"}], [0, 1])
 
 
+def test_a_proposition_that_is_misspelt_is_warned_of_with_the_nearest() -> None:
+    with pytest.warns(qrmax.QRMaxWarning, match=r"there are: hom; did you mean 'hom'\?$"):
+        qrmax.Problem(two_rooms(), go_home(), [set(), {"hom"}], [0, 1])
+    with pytest.warns(qrmax.QRMaxWarning, match=r"there are: office$"):
+        qrmax.Problem(two_rooms(), go_home(), [set(), {"office"}], [0, 1])
+
+
 def test_a_success_that_no_edge_leads_to_is_warned_of() -> None:
     with pytest.warns(qrmax.QRMaxWarning, match="can never succeed: no edge leads on to 'ther'"):
         qrmax.Problem(two_rooms(), go_home("ther"), [set(), {"home"}], [0, 1])

@@ -144,6 +144,7 @@ def test_a_task_of_ones_own_is_done_in_any_world() -> None:
         ("river-swim/patrol", {"labels": "any"}, ParameterError, "'acted_in', 'reached'"),
         ("river-swim/patrol", {"map": "map1"}, ParameterError, "has a map already"),
         ("river-swim/patrol", {"task": "exp1"}, ParameterError, "contradict"),
+        ("frozen-lake/ab", {"task": "exp1"}, ParameterError, "the name is 'frozen-lake'"),
         ("river-swim/patrol", {"slip": 0.1}, UnknownNameError, "unknown option 'slip'"),
         ("warehouse/deliver", {"size": 1}, ParameterError, "2 to 500"),
         ("warehouse/deliver", {"slip": 2.0}, ParameterError, "slip is 2.0"),

@@ -242,7 +242,9 @@ def test_unknown_names_suggest_the_nearest(
     ("name", "arguments", "message"),
     [
         ("continuous/line/ab", {"task": "ab"}, "'continuous/line/ab' and task=... contradict"),
-        ("continuous/office/map1", {"map": "map2"}, "'continuous/office/map1' and map=... or"),
+        ("continuous/line/ab", {"task": "ab"}, "the name is 'continuous/line'"),
+        ("continuous/office/map1", {"map": "map2"}, "'continuous/office/map1' and map=... contra"),
+        ("continuous/office/map1", {"map": "map2"}, "the name is 'continuous/office'"),
         ("continuous/office/map1", {}, "make needs a task"),
         ("continuous/office", {}, "make needs a map"),
         ("continuous/office", {"map": 3, "task": "exp1"}, "map is 3"),

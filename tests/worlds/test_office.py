@@ -183,6 +183,9 @@ def test_a_name_and_a_part_that_it_already_names_contradict(parts: dict[str, str
     message = message_of(ParameterError, "office/map1/exp1", **parts)
     assert "'office/map1/exp1'" in message
     assert "contradict" in message
+    own, name = ("map", "office") if "map" in parts else ("task", "office/map1")
+    assert f"with a {own} of your own the name is {name!r}" in message
+    assert make(name, **{"map": "map1", "task": "exp1"} if own == "map" else {"task": "exp1"})
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from qrmax.cli.output import examples
-from qrmax.cli.problems import complete_task
+from qrmax.cli.output import OutputFile, examples
+from qrmax.cli.problems import TASKS, complete_task
 
 
 def _read_letters(_: Any, __: Any, value: str | None) -> Mapping[str, str] | None:
@@ -28,10 +28,11 @@ def _read_letters(_: Any, __: Any, value: str | None) -> Mapping[str, str] | Non
         "qrmax convert exp5 exp5.hoa",
         "qrmax convert 'F(coffee & F office)' bring.toml",
         "qrmax convert t1.txt t1.toml --letters f=fish,g=goat",
+        note=TASKS,
     )
 )
 @click.argument("task", shell_complete=complete_task)
-@click.argument("output", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("output", metavar="FILE", type=OutputFile())
 @click.option(
     "--letters",
     callback=_read_letters,
@@ -42,10 +43,10 @@ def _read_letters(_: Any, __: Any, value: str | None) -> Mapping[str, str] | Non
     "--compat", is_flag=True, help="Toro Icarte's files: pay for falling off, as the original does."
 )
 def convert(task: str, output: Path, letters: Mapping[str, str] | None, compat: bool) -> None:
-    """Write TASK, a built-in one, a file or a formula, to FILE, in the format that its suffix says.
+    """Write TASK to FILE, in the format that its suffix says.
 
-    Formats: .toml, .json, .dot or .gv, .mmd or .mermaid, .hoa; .txt (Toro Icarte) and RMSpec
-    (.json) are read only.
+    Formats: .toml, also without a suffix; .json, .dot or .gv, .mmd or .mermaid, .hoa. Formulas,
+    .txt (Toro Icarte) and RMSpec (.json) are read only.
     """
     from qrmax.automata.files import load_task, save_task
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from qrmax.cli.output import examples, write_or_print
+from qrmax.cli.output import OutputFile, examples, write_or_print
 from qrmax.cli.studies import find_results, protocol_option, study_argument
 
 # those of `report.curves`, which takes long to import
@@ -32,7 +32,7 @@ MEASURES = ("value", "success")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     required=True,
     help=f"The picture: a file whose name ends in {', '.join(FORMATS)}.",
 )

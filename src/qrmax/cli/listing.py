@@ -18,19 +18,19 @@ def list_names(kind: str | None, as_json: bool) -> None:
     from qrmax.automata.files import load_task, task_names
     from qrmax.studies.library import study_names
     from qrmax.worlds.catalog import all_names, benchmark_names
-    from qrmax.worlds.continuous import continuous_names
-    from qrmax.worlds.grid import load_map, map_names
+    from qrmax.worlds.continuous import continuous_names, plane_names
+    from qrmax.worlds.grid import map_names
 
     kinds = KINDS if kind is None else (kind,)
     if as_json:
         names = {
-            "worlds": all_names(),
-            "maps": map_names(),
-            "tasks": task_names(),
-            "agents": agent_names(),
-            "studies": study_names(),
+            "worlds": {"worlds": all_names()},
+            "maps": {"maps": map_names(), "other_maps": plane_names()},
+            "tasks": {"tasks": task_names()},
+            "agents": {"agents": agent_names()},
+            "studies": {"studies": study_names()},
         }
-        print_json({each: names[each] for each in kinds})
+        print_json({key: value for each in kinds for key, value in names[each].items()})
         return
     for each in kinds:
         if each != kinds[0]:
@@ -45,23 +45,29 @@ def list_names(kind: str | None, as_json: bool) -> None:
                 if "/office/" not in name:
                     click.echo(f"  {name}")
         elif each == "maps":
-            maps = [load_map(name) for name in map_names()]
-            rows = [
-                (grid.name, f"{grid.width} x {grid.height}", f"{grid.start[0]},{grid.start[1]}")
-                for grid in maps
-            ]
-            print_table(("map", "size", "start"), rows)
+            _list_maps("map", map_names())
+            click.echo()
+            _list_maps("map of the world", plane_names())
         elif each == "agents":
             _list_agents()
         elif each == "studies":
             _list_studies()
         else:
-            tasks = [load_task(name) for name in task_names()]
-            width = max(len(task.name) for task in tasks)
-            for task in tasks:
-                click.echo(
-                    f"{task.name.ljust(width)}  {len(task.states):2d} states  {task.description}"
-                )
+            width = max(map(len, task_names()))
+            for name in task_names():
+                task = load_task(name)
+                click.echo(f"{name.ljust(width)}  {len(task.states):2d} states  {task.description}")
+
+
+def _list_maps(title: str, names: list[str]) -> None:
+    from qrmax.worlds.continuous import any_map
+
+    maps = [any_map(name) for name in names]
+    rows = [
+        (grid.name, f"{grid.width} x {grid.height}", f"{grid.start[0]},{grid.start[1]}")
+        for grid in maps
+    ]
+    print_table((title, "size", "start"), rows)
 
 
 def _list_studies() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,14 +13,29 @@ import click
 
 from qrmax.source import write_whole
 
+NO_SUCCESS = "the task has no success state"
+SEPARATORS = tuple(filter(None, [os.sep, os.altsep]))
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
-def examples(*commands: str) -> str:
-    """How a verb's help ends."""
-    return "\b\n" + "\n".join(
-        ["Example:" if len(commands) == 1 else "Examples:", *(f"  {c}" for c in commands)]
-    )
+class OutputFile(click.Path):
+    """A file to be written; what is a folder, or is written like one, is refused."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A `Path`, which would not show any more how the text ended."""
+        if str(value).endswith(SEPARATORS) or Path(value).is_dir():
+            self.fail(f"{str(value)!r} is a folder and cannot be written: give a file.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def examples(*commands: str, note: str = "") -> str:
+    """How a verb's help ends: with examples, perhaps after a note."""
+    lines = ["Example:" if len(commands) == 1 else "Examples:", *(f"  {c}" for c in commands)]
+    return "\n\n".join(filter(None, [note, "\b\n" + "\n".join(lines)]))
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -54,6 +70,6 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
-def percent(share: float) -> str:
-    """A probability as people read it."""
-    return f"{100 * share:.2f} %"
+def percent(share: float, digits: int = 2) -> str:
+    """A share as people read it."""
+    return f"{100 * share:.{digits}f} %"

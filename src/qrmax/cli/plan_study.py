@@ -34,12 +34,11 @@ def is_study(name: str | None) -> bool:
 
 def check_world(name: str | None) -> None:
     """What is no problem by its name may have been meant to be a study."""
-    from qrmax.errors import UnknownNameError
     from qrmax.studies.library import study_names
-    from qrmax.worlds.catalog import all_names
+    from qrmax.worlds.catalog import is_world, unknown_problem
 
-    if name is not None and name.partition("/")[0] not in ("office", "continuous"):
-        raise UnknownNameError("problem or study", name, [*study_names(), *all_names()])
+    if name is not None and not is_world(name):
+        raise unknown_problem(name, "problem or study", study_names())
 
 
 def refuse_options(*, of_studies: bool) -> None:

@@ -12,6 +12,12 @@ from click.shell_completion import CompletionItem
 from qrmax.agents.registry import agent_names
 
 SLIPS = ("perpendicular", "any")
+TASKS = (
+    "A task is the name of a built-in one, your own file, or a formula: of LTLf, such as "
+    "'F(coffee & F office)', or of the logic that it begins with, as in 'ldlf: <true*;coffee>tt' "
+    "or 'ppltl: O coffee'. Files of formulas end in .ltlf, .ldlf or .ppltl."
+)
+"""What can be given for a task, for the help of verbs that are about tasks."""
 
 
 def complete_map(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]:
@@ -77,7 +83,8 @@ _OPTIONS = (
         "--task",
         metavar="TASK",
         shell_complete=complete_task,
-        help="A task: a name, your own file, or a formula of LTLf.",
+        help="A task: a name, your own file (.toml, .ltlf, .ldlf, .ppltl, ...), or a formula such "
+        "as 'F coffee' or 'ldlf: <true*;coffee>tt'.",
     ),
     click.option(
         "--slip",
@@ -148,27 +155,27 @@ def is_continuous(problem: str | None) -> bool:
     return problem is not None and problem.startswith("continuous/")
 
 
-_FOR = {
-    "step": "worlds with real positions",
-    "noise": "worlds with real positions",
-    "size": "river-swim and warehouse",
-}
-
-
 def make_problem(problem: str | None, map_: str | None, task: str | None, **options: Any) -> Any:
     """The problem that these options describe."""
+    from qrmax.worlds.catalog import make, option_names, without_task, worlds_with
+
     if problem is None and (map_ is None or task is None):
         raise click.UsageError("Give a PROBLEM such as office/map1/exp5, or --map and --task.")
-    complete = problem is not None and problem.removeprefix("continuous/").count("/") > 1
-    if problem is not None and (map_ is not None or (task is not None and complete)):
-        raise click.UsageError(f"PROBLEM {problem!r} says already what --map or --task is to be.")
-    from qrmax.worlds.catalog import make, option_names
-
+    if problem is not None and map_ is not None and "/" in problem.removeprefix("continuous/"):
+        raise click.UsageError(
+            f"PROBLEM {problem!r} says already what --map is to be: give --map and --task alone."
+        )
+    if problem is not None and task is not None and without_task(problem) != problem:
+        raise click.UsageError(
+            f"PROBLEM {problem!r} says already what --task is to be: "
+            f"give {without_task(problem)} and --task."
+        )
     context, known = click.get_current_context(), option_names(problem)
     for name in options.keys() - {*known}:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            what = _FOR.get(name, "office worlds")
-            raise click.UsageError(f"--{name.replace('_', '-')} is for {what}.")
+            *others, last = worlds_with(name)
+            which = f"{', '.join(others)} and {last}" if others else last
+            raise click.UsageError(f"--{name.replace('_', '-')} is for {which} worlds.")
     given = {
         name: value
         for name, value in options.items()

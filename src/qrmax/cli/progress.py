@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qrmax.cli.output import percent
+
 if TYPE_CHECKING:
     from qrmax.studies.sweep import Event as SweepEvent
     from qrmax.studies.sweep import Sweep
@@ -82,7 +84,7 @@ class ProgressLine:
         if known is not None:
             parts.append(f"known {known.pairs:,} of {known.of:,}")
         if self.gap is not None:
-            parts.append(f"gap {min(self.gap, 1.0):.1%}")
+            parts.append(f"gap {percent(min(self.gap, 1.0), digits=1)}")
         taken = step - self.first_step
         if taken > 0:
             left = (time.monotonic() - self.line.began) / taken * (most - step)

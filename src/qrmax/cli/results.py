@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qrmax.cli.output import examples, write_or_print
+from qrmax.cli.output import OutputFile, examples, write_or_print
 from qrmax.cli.studies import folder_argument
 from qrmax.errors import QRMaxWarning
 
@@ -39,7 +39,7 @@ COLUMNS_FOR_PEOPLE = (
     help="How it is written.  [default: as the file's name says, or csv]",
 )
 @click.option("--earlier", is_flag=True, help="Also runs of earlier versions of the study.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file.")
+@click.option("-o", "--output", type=OutputFile(), help="A file.")
 def results(folder: Path, kind: str | None, earlier: bool, output: Path | None) -> None:
     """Print the runs in DIR, one row for each; see `qrmax.results` for the columns.
 

@@ -12,13 +12,22 @@ from click.core import ParameterSource
 
 from qrmax.agents.registry import check_agent
 from qrmax.cli.moves import show_moves
-from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
+from qrmax.cli.output import (
+    NO_SUCCESS,
+    OutputFile,
+    as_json,
+    examples,
+    percent,
+    print_facts,
+    print_json,
+)
 from qrmax.cli.problems import agent_option, is_continuous, make_problem, problem_options
 from qrmax.cli.progress import ProgressLine
 from qrmax.errors import ParameterError
 from qrmax.studies.interrupt import interruptible
 
 if TYPE_CHECKING:
+    from qrmax.planning.policy_evaluation import Evaluation
     from qrmax.training.run import Run
     from qrmax.training.trainer import Session
 
@@ -101,7 +110,7 @@ def _read_value(text: str) -> Any:
 @click.option(
     "--evaluate-every", type=int, default=1000, show_default=True, help="Steps between checks."
 )
-@click.option("--save", type=click.Path(path_type=Path), help="Write the run into this file.")
+@click.option("--save", type=OutputFile(), help="Write the run into this file.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
@@ -239,23 +248,24 @@ def _train(session: Session, quiet: bool) -> bool:
 def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
     config = asdict(outcome.agent.config)
     published = bool(config.pop("published", False))
-    evaluation = outcome.evaluation
-    assert evaluation is not None  # the command line plays problems only
-    assert outcome.problem is not None
+    problem, evaluation, gap = outcome.problem, outcome.evaluation, outcome.gap
+    assert problem is not None  # the command line plays problems only
+    assert evaluation is not None
+    assert gap is not None
     stage_0 = outcome.stationary_evaluation
     if as_json:
         print_json(
             {
                 "agent": outcome.agent.name,
                 "published": published,
-                "problem": outcome.problem.name,
+                "problem": problem.name,
                 "seed": outcome.seed,
                 "steps": outcome.steps,
                 "episodes": outcome.episodes,
                 "reason": outcome.reason,
                 "trained": outcome.trained,
                 "start_value": evaluation.start_value,
-                "gap": outcome.gap,
+                "gap": gap,
                 "success": evaluation.success,
                 "mean_length": evaluation.mean_length,
                 "nominal_length": evaluation.nominal_length,
@@ -268,31 +278,38 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
     steps = f"{outcome.steps:,}"
     if outcome.reason == "budget":
         steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
-    nominal, nominal_length = evaluation.nominal_length, {}
-    if not outcome.agent.perceives:
-        length = "no success" if nominal is None else nominal
-        nominal_length["nominal length"] = f"{length}  if nothing slips"
     known = outcome.agent.known()
     facts = {
         "agent": outcome.agent.name + (" (rules of the published code)" if published else ""),
-        "problem": outcome.problem.name,
+        "problem": problem.name,
         "seed": str(outcome.seed),
         "steps": steps,
         "episodes": f"{outcome.episodes:,}",
         "stopped by": outcome.reason,
-        "gap": f"{outcome.gap:.2%} to the optimum",
-        "success": percent(evaluation.success),
-        **nominal_length,
+        "gap": f"{percent(gap)} to the optimum",
+        **(_success(outcome, evaluation) if problem.machine.success else {"success": NO_SUCCESS}),
         "known": f"{known.pairs:,} of {known.of:,} counted" if known else "keeps no model",
         "seconds": f"{outcome.seconds:.3f}  of learning ({_rate(outcome)} steps/s)",
     }
     if stage_0 is not None:
         horizon, gamma = config["horizon"], config["gamma"]
         facts["judged"] = f"with its policy of {horizon} stages, gamma {gamma:g}"
-        facts["stage 0 alone"] = f"{percent(stage_0.success)} success, as a policy of its own"
+        alone = f"{percent(stage_0.success)} success"
+        if not problem.machine.success:
+            alone = f"start value {stage_0.start_value:.6g}"
+        facts["stage 0 alone"] = f"{alone}, as a policy of its own"
     if save is not None:
         facts["saved"] = str(save)
     print_facts(facts)
+
+
+def _success(outcome: Run, evaluation: Evaluation) -> dict[str, str]:
+    """How often the task is done, and how quickly if nothing slips."""
+    facts = {"success": percent(evaluation.success)}
+    if not outcome.agent.perceives:
+        length = evaluation.nominal_length
+        facts["nominal length"] = f"{'no success' if length is None else length}  if nothing slips"
+    return facts
 
 
 def _rate(outcome: Run) -> str:

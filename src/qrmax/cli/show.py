@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qrmax.cli.output import as_json, examples, print_facts, print_json, write_or_print
-from qrmax.cli.problems import complete_map, complete_task
+from qrmax.cli.output import OutputFile, as_json, examples, print_facts, print_json, write_or_print
+from qrmax.cli.problems import TASKS, complete_map, complete_task
+from qrmax.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from qrmax.automata.reward_machine import RewardMachine
@@ -21,7 +22,7 @@ def show() -> None:
 
 @show.command(name="map", epilog=examples("qrmax show map map1", "qrmax show map my.txt -o my.png"))
 @click.argument("name", metavar="MAP", shell_complete=complete_map)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Draw it to this PNG file.")
+@click.option("-o", "--output", type=OutputFile(), help="Draw it to this PNG file.")
 @as_json
 def show_map(name: str, output: Path | None, as_json: bool) -> None:
     """Show MAP: the name of a built-in one, or your own file."""
@@ -61,6 +62,13 @@ def show_map(name: str, output: Path | None, as_json: bool) -> None:
 
 
 FORMATS = ("text", "toml", "json", "dot", "mermaid", "svg", "hoa")
+BY_SUFFIX = {
+    **{f".{format_}": format_ for format_ in FORMATS},
+    ".txt": "text",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    "": "text",
+}
 
 
 @show.command(
@@ -70,6 +78,7 @@ FORMATS = ("text", "toml", "json", "dot", "mermaid", "svg", "hoa")
         "qrmax show task my.toml --format mermaid",
         "qrmax show task 'F(coffee & F office) & G !decoration'",
         "qrmax show task my.toml -o my.svg",
+        note=TASKS,
     ),
 )
 @click.argument("name", metavar="TASK", shell_complete=complete_task)
@@ -79,21 +88,25 @@ FORMATS = ("text", "toml", "json", "dot", "mermaid", "svg", "hoa")
     type=click.Choice(FORMATS),
     help="What to show it as.  [default: as the output file says, or text]",
 )
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write it to this file instead."
-)
+@click.option("-o", "--output", type=OutputFile(), help="Write it to this file instead.")
 @as_json
 def show_task(name: str, format_: str | None, output: Path | None, as_json: bool) -> None:
-    """Show TASK: the name of a built-in one, your own file, or a formula of LTLf."""
+    """Show TASK: as a table, in another format, or as a picture."""
     from qrmax.automata.files import load_task
 
-    task = load_task(name)
-    suffix = "" if output is None else output.suffix.lower().removeprefix(".")
-    by_suffix = {"gv": "dot", "mmd": "mermaid", "txt": "text"}.get(suffix, suffix)
-    shown = "json" if as_json else format_ or (by_suffix if by_suffix in FORMATS else "text")
-    write_or_print(_shown(task, shown).encode(), output)
+    wanted = "json" if as_json else format_ or _format_of(output)
+    write_or_print(_shown(load_task(name), wanted).encode(), output)
     if output is not None:
         click.echo(f"written to {output}", err=True)
+
+
+def _format_of(output: Path | None) -> str:
+    """What the output is to be, by the suffix of its name."""
+    suffix = "" if output is None else output.suffix.lower()
+    if suffix not in BY_SUFFIX:
+        known = filter(None, BY_SUFFIX)
+        raise UnknownNameError("format", suffix, known, hint="any other name needs --format")
+    return BY_SUFFIX[suffix]
 
 
 def _shown(task: RewardMachine, format_: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qrmax.cli.moves import show_moves
-from qrmax.cli.output import as_json, examples, percent, print_facts, print_json
+from qrmax.cli.output import NO_SUCCESS, as_json, examples, percent, print_facts, print_json
 from qrmax.cli.problems import is_continuous, make_problem, problem_options
 from qrmax.errors import check_count, check_range
 
@@ -103,7 +103,7 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
         "start value": f"{solution.start_value:.6g}  (gamma {gamma:g}, {episodes})",
     }
     if not problem.machine.success:
-        facts["success"] = "the task has no success state"
+        facts["success"] = NO_SUCCESS
     else:
         facts["success"] = percent(result.success) + (f"  within {limit} steps" if limit else "")
         if result.mean_length is not None:
@@ -141,15 +141,18 @@ def _solve_continuous(problem: Any, gamma: float, as_json: bool) -> None:
             }
         )
         return
-    length = solution.mean_length
-    print_facts(
-        {
-            "problem": problem.name,
-            "grid": f"{points:,} points x {problem.n_task_states} task states",
-            "start value": f"{solution.start_value:.4g}  (gamma {gamma:g}; "
-            f"{100 * error.value:.2g} % from that of a grid half as fine)",
-            "success": f"{percent(solution.success)}  ({percent(error.success)} from it)",
-            "mean length": "no success" if length is None else f"{length:.1f}  of successful ones",
-            "seconds": f"{seconds:.3f}",
-        }
-    )
+    facts = {
+        "problem": problem.name,
+        "grid": f"{points:,} points x {problem.n_task_states} task states",
+        "start value": f"{solution.start_value:.4g}  (gamma {gamma:g}; "
+        f"{100 * error.value:.2g} % from that of a grid half as fine)",
+    }
+    if not problem.machine.success:
+        facts["success"] = NO_SUCCESS
+    else:
+        length = solution.mean_length
+        facts["success"] = f"{percent(solution.success)}  ({percent(error.success)} from it)"
+        facts["mean length"] = (
+            "no success" if length is None else f"{length:.1f}  of successful ones"
+        )
+    print_facts({**facts, "seconds": f"{seconds:.3f}"})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from qrmax.cli.output import examples, write_or_print
+from qrmax.cli.output import OutputFile, examples, write_or_print
 from qrmax.cli.studies import find_results, protocol_option, study_argument
 
 FORMATS = {"md": "markdown", "tex": "latex", "csv": "csv"}  # and how a table is asked for it
@@ -26,7 +26,7 @@ FORMATS = {"md": "markdown", "tex": "latex", "csv": "csv"}  # and how a table is
     type=click.Choice([*FORMATS]),
     help="How it is written.  [default: as the file's name says, or md]",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file.")
+@click.option("-o", "--output", type=OutputFile(), help="A file.")
 def table(study: str, protocol: str | None, kind: str | None, output: Path | None) -> None:
     """Print the table of STUDY, or of the study in a results folder.
 

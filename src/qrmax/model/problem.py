@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qrmax.automata.guards import Label, as_label, braced
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import ModelError, ParameterError, check_count, warn
+from qrmax.errors import ModelError, ParameterError, check_count, did_you_mean, warn
 from qrmax.model.mdp import TabularMDP
 from qrmax.model.shaped import unshaped, warn_of_world_ends
 from qrmax.model.step_labels import split_by_label
@@ -221,10 +221,12 @@ def warn_of_what_can_never_be(problem: _Labelled) -> None:
         )
     present = frozenset[str]().union(*problem.labels)
     if missing := sorted(machine.propositions - present):
+        there_are = f"there are: {', '.join(sorted(present)) or 'none'}"
+        guesses = [did_you_mean(name, present) for name in missing]
         warn(
             f"task {machine.name!r} names {', '.join(map(repr, missing))}, which "
-            f"{problem.name!r} does not have, so it is never true there; there are: "
-            f"{', '.join(sorted(present)) or 'none'}"
+            f"{problem.name!r} does not have, so it is never true there; "
+            + "; ".join(filter(None, [there_are, *guesses]))
         )
 
 

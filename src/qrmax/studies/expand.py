@@ -82,6 +82,7 @@ from qrmax.worlds.catalog import (
     map_and_task,
     option_names,
     options_of,
+    unknown_problem,
 )
 
 
@@ -316,7 +317,7 @@ def _names(entry: ProblemEntry) -> list[str | None]:
         return [name]
     fitting = [known for known in all_names() if fnmatchcase(known, name)]
     if not fitting:
-        raise UnknownNameError("problem", name, all_names())
+        raise unknown_problem(name)
     return [*fitting]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from qrmax.automata.files import load_task, task_names
@@ -47,6 +47,11 @@ _WORLDS = {
         FrozenLakeOptions, {name: f"continuous/{name}" for name in ("ab", "abc")}, frozen_lake
     ),
 }
+_OPTIONS: dict[str, type[Options]] = {
+    OFFICE: OfficeOptions,
+    WORLD: ContinuousOptions,
+    **{name: world.options for name, world in _WORLDS.items()},
+}
 
 
 def problem_names() -> list[str]:
@@ -63,6 +68,13 @@ def benchmark_names() -> list[str]:
 def all_names() -> list[str]:
     """The names of all built-in problems, those with real positions included."""
     return problem_names() + benchmark_names() + continuous_names()
+
+
+def unknown_problem(
+    name: str, kind: str = "problem", others: Iterable[str] = ()
+) -> UnknownNameError:
+    """The error of a name that no problem has, nor any of the `others` that were possible."""
+    return UnknownNameError(kind, name, [*others, *all_names()], hint="all names: qrmax list")
 
 
 def all_propositions() -> set[str]:
@@ -106,14 +118,21 @@ def make(
 
 def kinds_of_options() -> list[type[Options]]:
     """The options of all worlds there are."""
-    return [OfficeOptions, ContinuousOptions, *(world.options for world in _WORLDS.values())]
+    return [*_OPTIONS.values()]
+
+
+def worlds_with(option: str) -> list[str]:
+    """The worlds that have this option, by what the names of their problems begin with.
+
+    >>> worlds_with("slip")
+    ['office', 'warehouse', 'frozen-lake']
+    """
+    return [world for world, kind in _OPTIONS.items() if option in kind.__slots__]
 
 
 def options_of(name: str | None) -> type[Options]:
     """The options of the world of this name, or of one made of a map and a task."""
-    if _world(name) in _WORLDS:
-        return _WORLDS[_world(name)].options
-    return ContinuousOptions if is_continuous(name) else OfficeOptions
+    return _OPTIONS.get(_world(name), OfficeOptions)
 
 
 def option_names(name: str | None) -> tuple[str, ...]:
@@ -126,9 +145,34 @@ def is_continuous(name: object) -> bool:
     return _world(name) == WORLD
 
 
+def is_world(name: object) -> bool:
+    """Whether the name of a problem begins with a world there is."""
+    return _world(name) in _OPTIONS
+
+
 def is_office(name: object) -> bool:
     """Whether a problem of this name is an Office world, or has no name but a map and a task."""
     return name is None or _world(name) == OFFICE
+
+
+def without_task(name: str) -> str:
+    """The name of a problem up to the task, to which one of your own can be given.
+
+    >>> without_task("frozen-lake/ab"), without_task("continuous/office/map1/exp5")
+    ('frozen-lake', 'continuous/office/map1')
+    """
+    outer = f"{WORLD}/" if is_continuous(name) else ""
+    parts = name.removeprefix(outer).split("/")
+    return outer + "/".join(parts[: 2 if parts[0] == OFFICE else 1])
+
+
+def _check_one_task(name: str, task: object) -> None:
+    """Raise a `ParameterError` where a task is both named and given."""
+    if task is not None and without_task(name) != name:
+        raise ParameterError(
+            f"make: the name {name!r} and task=... contradict; "
+            f"with a task of your own the name is {without_task(name)!r}"
+        )
 
 
 def _world(name: object) -> str:
@@ -141,11 +185,10 @@ def _make_benchmark(name: str, grid: Any, task: Any, options: dict[str, Any]) ->
     facts = _WORLDS[world]
     if grid is not None:
         raise ParameterError(f"make: {world!r} has a map already; leave out map=...")
-    if named and task is not None:
-        raise ParameterError(f"make: the name {name!r} and task=... contradict")
+    _check_one_task(name, task)
     wanted = named or task
     if not wanted or (named and named not in facts.tasks):
-        raise UnknownNameError("problem", name, all_names())
+        raise unknown_problem(name)
     if not isinstance(wanted, RewardMachine):
         wanted = load_task(facts.tasks.get(str(wanted), wanted))
     return facts.make(wanted, facts.options.of(options))
@@ -155,15 +198,14 @@ def _make_continuous(name: str, grid: Any, task: Any, options: dict[str, Any]) -
     """The problem `continuous/office/MAP/TASK` or `continuous/WORLD/TASK`."""
     _, world, named = (*name.split("/", maxsplit=2), "", "")[:3]
     if world not in worlds() or "" in name.split("/"):
-        raise UnknownNameError("problem", name, all_names())
+        raise unknown_problem(name)
+    _check_one_task(name, task)
     if world == OFFICE:
         place, wanted = map_and_task(name, grid, task)
-    elif named and task is not None:
-        raise ParameterError(f"make: the name {name!r} and task=... contradict")
     elif named or task is not None:
         place, wanted = world if grid is None else grid, named or task
     else:
-        raise UnknownNameError("problem", name, all_names())
+        raise unknown_problem(name)
     return continuous(world, place, wanted, ContinuousOptions.of(options))
 
 
@@ -171,8 +213,13 @@ def map_and_task(name: str | None, grid: Any, task: Any) -> tuple[Any, Any]:
     """The map and the task that a name and what is given beside it say together."""
     if name is not None:
         named_map, named_task = _parts(name)
-        if (grid is not None and named_map) or (task is not None and named_task):
-            raise ParameterError(f"make: the name {name!r} and map=... or task=... contradict")
+        if grid is not None and named_map:
+            world = without_task(name).removesuffix(f"/{named_map}")
+            raise ParameterError(
+                f"make: the name {name!r} and map=... contradict; "
+                f"with a map of your own the name is {world!r}"
+            )
+        _check_one_task(name, task)
         grid = named_map if grid is None else grid
         task = named_task if task is None else task
     if grid is None or task is None:
@@ -188,5 +235,5 @@ def _parts(name: str) -> tuple[str | None, str | None]:
     plain = name.removeprefix(f"{WORLD}/") if isinstance(name, str) else ""
     world, *parts = plain.split("/", maxsplit=2)
     if world != "office" or "" in parts:
-        raise UnknownNameError("world", str(name), all_names())
+        raise unknown_problem(str(name), "world")
     return (*parts, None, None)[0], (*parts, None, None)[1]

@@ -90,14 +90,18 @@ def continuous_names() -> list[str]:
     return others + offices
 
 
+def plane_names() -> list[str]:
+    """The names of the maps that are a world of their own, such as "frozen-lake"."""
+    return builtin_names(PLANES, ".txt")
+
+
 def any_map(name: str | os.PathLike[str]) -> GridMap:
     """The map of any built-in world that has one, such as "map1" or "frozen-lake", or your own.
 
     >>> any_map("frozen-lake").width
     10
     """
-    planes = builtin_names(PLANES, ".txt")
-    return _map(str(name) if str(name) in planes else OFFICE, name)
+    return _map(str(name) if str(name) in plane_names() else OFFICE, name)
 
 
 def continuous(
