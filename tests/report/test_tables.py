@@ -441,3 +441,14 @@ def test_polars_is_not_loaded_before_there_are_results() -> None:
     program = "import sys, qrmax.report.tables; print('polars' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert shown.stdout.split() == [b"False"]
+
+
+def test_where_the_budget_was_hit_the_last_success_can_be_shown() -> None:
+    rows = [*runs("rmax", (None, None)), *runs("qrmax", (500, 600))]
+    for row, share in zip(rows, (0.2, 0.4, 1.0, 1.0), strict=True):
+        row["success"] = share
+    page = table(rows, shows_success=True).markdown()
+    assert "## Success where the budget was hit" in page
+    assert grid(page, 1) == [["problem", "rmax", "qrmax"], ["map1 exp1", "30 % (20 to 40)", ""]]
+    assert "## Success" not in table(rows).markdown()
+    assert "## Success" not in table(rows[2:], shows_success=True).markdown()

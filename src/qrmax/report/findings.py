@@ -37,6 +37,7 @@ class Run(NamedTuple):
     max_steps: int
     version: str | None
     commit: str | None
+    success: float | None = None  # of the policy at the end; may be left out
 
     def __str__(self) -> str:
         return f"{self.label} on {self.problem}, seed {self.seed}"
@@ -51,6 +52,7 @@ class Cell:
     failed: int
     missing: int  # runs that should be there and are not
     reference: float | None
+    successes: tuple[float, ...] = ()  # of the last policies of the runs that hit their budget
 
     @property
     def n(self) -> int:
@@ -152,13 +154,15 @@ def gather(results: pl.DataFrame, layout: Layout) -> Findings:
 
 
 def _runs_by_cell(results: pl.DataFrame, layout: Layout) -> Mapping[tuple[str, str], list[Run]]:
-    if lacking := [name for name in Run._fields if name not in results.columns]:
+    needed = [name for name in Run._fields if name not in Run._field_defaults]
+    if lacking := [name for name in needed if name not in results.columns]:
         raise ParameterError(
-            f"results lack the columns {', '.join(lacking)}; needed: {', '.join(Run._fields)}"
+            f"results lack the columns {', '.join(lacking)}; needed: {', '.join(needed)}"
         )
     groups: defaultdict[tuple[str, str], list[Run]] = defaultdict(list)
-    for row in results.select(Run._fields).iter_rows():
-        run = Run(*row)
+    known = [name for name in Run._fields if name in results.columns]
+    for row in results.select(known).iter_rows(named=True):
+        run = Run(**row)
         if run.problem in layout.problems and run.label in layout.labels:
             groups[run.problem, run.label].append(run)
     return groups
@@ -174,6 +178,7 @@ def _cell(runs: Sequence[Run], expected: int, reference: float | None) -> Cell:
         failed=len(runs) - len(done),
         missing=expected - len(runs),
         reference=reference,
+        successes=tuple(run.success for run in done if not run.reached and run.success is not None),
     )
 
 

@@ -37,6 +37,7 @@ class Layout:
     optimum: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     optimum_reference: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     compare: bool = False  # whether to say how far we are off the reference
+    shows_success: bool = False  # whether to say how often the last policies succeed
 
     def __post_init__(self) -> None:
         for kind, names in (("problems", self.problems), ("labels", self.labels)):

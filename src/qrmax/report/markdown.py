@@ -12,9 +12,14 @@ from qrmax.report.wording import (
     heads,
     how_many_are_close,
     rows,
+    success_text,
 )
 from qrmax.studies.study import numbers_as_text
 
+AT_THE_END = (
+    "How often the last policy of such a run succeeds: the mean over these runs, the least and the "
+    "most. Sampled; of a bad policy no more episodes than it takes to see that it is one."
+)
 SPREAD = (
     "Median and interquartile mean (IQM: the mean of the middle half) over all runs, each with its "
     "95 % bootstrap interval. A run that hit the budget counts as slower than all that did not; ∞ "
@@ -31,6 +36,7 @@ def page(findings: Findings) -> str:
         _origin(findings),
         "\n".join(_main_table(findings)),
         "\n".join(_gaps(findings)),
+        *_at_the_end(findings),
         "## Spread",
         SPREAD,
         "\n".join(_spread(findings)),
@@ -91,6 +97,20 @@ def _gaps(findings: Findings) -> Iterator[str]:
             gaps.append(f"- {findings.layout.short_name(problem)}, {label}: {why}")
     if gaps:
         yield from ["Not all runs are done:", "", *gaps]
+
+
+def _at_the_end(findings: Findings) -> Iterator[str]:
+    """How close those came that did not get there."""
+    layout = findings.layout
+    if not layout.shows_success or not any(cell.successes for cell in findings.cells.values()):
+        return
+    yield "## Success where the budget was hit"
+    yield AT_THE_END
+    lines = [*_head(["problem", *layout.labels], left=1)]
+    for problem in layout.problems:
+        texts = [success_text(cell.successes) for cell in findings.row(problem)]
+        lines.append(_line([layout.short_name(problem), *texts]))
+    yield "\n".join(lines)
 
 
 def _spread(findings: Findings) -> Iterator[str]:

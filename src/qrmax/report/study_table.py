@@ -81,6 +81,7 @@ def study_layout(study: Study) -> Layout:
         optimum={problem: optimum(specs[problem]) for problem in published},
         optimum_reference=published,
         compare=study.comparable,
+        shows_success=study.training["stop"] == "success",
     )
 
 

@@ -7,7 +7,7 @@ and six learners still fit side by side: ours, the reference, and how far they a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from qrmax.report.findings import CLOSE, Cell, Findings
@@ -83,6 +83,18 @@ def estimate_text(estimate: Estimate) -> str:
     """
     value, low, high = ("∞" if math.isinf(x) else f"{x:,.0f}" for x in estimate)
     return f"{value} [{low} to {high}]"
+
+
+def success_text(shares: Sequence[float]) -> str:
+    """Shares of success: mean, least and most.
+
+    >>> success_text([0.25, 0.75])
+    '50 % (25 to 75)'
+    """
+    if not shares:
+        return ""
+    mean, least, most = (100 * x for x in (sum(shares) / len(shares), min(shares), max(shares)))
+    return f"{mean:.0f} % ({least:.0f} to {most:.0f})"
 
 
 def counted(number: int, noun: str) -> str:
