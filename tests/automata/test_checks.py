@@ -84,6 +84,15 @@ def test_a_proposition_that_is_misspelt_is_answered_with_the_nearest() -> None:
     ]
 
 
+def test_a_task_that_is_over_before_it_begins() -> None:
+    assert kinds(Edge("s", "!a", "t")) == [
+        "at once: where nothing is true at the start, it is over in 't'"
+    ]
+    assert kinds(Edge("s", "!a", "t"), consume_initial=False) == []
+    (finding,) = check_task("G !decoration")
+    assert finding.is_mistake
+
+
 def test_overlaps_are_told_with_a_label_and_are_no_mistake() -> None:
     edges = [Edge("s", "a", "t"), Edge("s", "b", "s", 1.0)]
     task = RewardMachine(edges, initial="s", success=["t"])

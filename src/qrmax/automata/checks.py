@@ -5,10 +5,11 @@
     dead end      a state from which no success is left to reach (or no reward, in a task that has
                   no success)
     missing       a proposition that is nowhere true
+    at once       a task that is over before the first step, where nothing is true at the start
     elsewhere     an edge that cannot happen with the labels there are, but could with others
     overlap       two edges of a state that can hold at once, so that their order matters
 
-The first four are mistakes; the others are only worth knowing. A formula becomes a machine with
+The first five are mistakes; the others are only worth knowing. A formula becomes a machine with
 edges for all labels one can think of, so an edge that is for elsewhere may well be right. Nor is it
 a mistake if the labels there are cannot lead to a failure.
 """
@@ -78,6 +79,7 @@ def check_task(
         *_never(machine),
         *_dead_ends(machine, moves, reached, there),
         *(_not_true(name, true or ()) for name in sorted(missing)),
+        *_at_once(machine),
         *_elsewhere(machine, there, missing),
         *_overlaps(machine, there),
     ]
@@ -214,6 +216,12 @@ def _not_true(name: str, true: Iterable[str]) -> Finding:
         did_you_mean(name, true),
     ]
     return Finding("missing", "; ".join(filter(None, facts)))
+
+
+def _at_once(machine: RewardMachine) -> Iterator[Finding]:
+    nothing: Label = frozenset()
+    if (state := machine.first_state(nothing)) in machine.success:
+        yield Finding("at once", f"where nothing is true at the start, it is over in {state!r}")
 
 
 def _overlaps(machine: RewardMachine, labels: _Labels) -> Iterator[Finding]:
