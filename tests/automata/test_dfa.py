@@ -135,7 +135,7 @@ def test_minimising_merges_what_cannot_be_told_apart_and_drops_the_unreachable()
     )
     dfa = DFA(["a"], Acceptor(nodes, [False, True, True, True]))
     assert len(dfa.states) == 4
-    assert dfa.minimised() == compile_formula("F a")
+    assert dfa.minimise() == compile_formula("F a")
 
 
 def test_automata_over_other_propositions_are_compared_over_all_of_them() -> None:

@@ -190,7 +190,7 @@ def test_a_lake_is_learned(name: str) -> None:
 @every_name
 def test_a_cliff_is_walked_along(name: str) -> None:
     env = cliff()
-    run = qrmax.train(name, env, horizon=30, r_min=-100.0, max_steps=2000, evaluate_every=500)
+    run = qrmax.train(name, env, horizon=30, r_min=-100.0, max_steps=800, evaluate_every=200)
     assert len(run.curve) == 4
     assert all(-100.0 * 30 <= row.start_value <= 50.0 for row in run.curve)
     seen, info = env.reset(seed=0)

@@ -249,7 +249,7 @@ def wrapped(env: gymnasium.Env[Any, Any]) -> qrmax.TaskWrapper:
 @pytest.mark.parametrize(
     ("make", "remedy"),
     [
-        (lambda: gymnasium.make("FrozenLake-v1"), "qrmax.TaskWrapper(env, machine, labels="),
+        (lambda: gymnasium.make("FrozenLake-v1"), "qrmax.TaskWrapper(env, "),
         (lambda: gymnasium.make_vec("FrozenLake-v1", num_envs=2), "that gymnasium.make makes"),
         (lambda: wrapped(gymnasium.make("CartPole-v1")), "TransformObservation"),
         (

@@ -123,7 +123,7 @@ class DFA:
         accepting = [not accepts for accepts in self.acceptor.accepting]
         return DFA(self.propositions, self.acceptor._replace(accepting=accepting))
 
-    def minimised(self) -> DFA:
+    def minimise(self) -> DFA:
         """The smallest DFA that accepts the same traces."""
         return DFA(self.propositions, minimise(self.acceptor))
 
