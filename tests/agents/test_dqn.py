@@ -215,6 +215,26 @@ def test_where_the_world_ends_it_ends_for_every_machine_state() -> None:
     assert remembered(agent)[:, -1].tolist() == [1, 1]
 
 
+def test_values_are_what_the_network_says() -> None:
+    agent = Line(agent_of(learning_starts=10)).walk(100).agent
+    s = np.array([agent.perceive([x], NOTHING) for x in (0.5, 3.0, 6.5)])
+    q = np.array([GO, HAS_A, GO])
+    with torch.no_grad():
+        said = agent.learner.q_net(torch.from_numpy(agent._joined(s, q))).numpy()
+    assert agent.values(s, q) == pytest.approx(said, rel=1e-4, abs=1e-6)
+
+
+def test_a_batch_is_what_the_buffer_holds() -> None:
+    agent = Line(agent_of()).walk(50).agent
+    replay = agent.learner.replay_buffer
+    ours = replay.sample(50)
+    rows = {tuple(row) for row in remembered(agent).tolist()}
+    columns = (ours.observations, ours.next_observations, ours.actions, ours.rewards, ours.dones)
+    drawn = torch.cat([column.float() for column in columns], dim=1).tolist()
+    assert {tuple(row) for row in drawn} <= rows
+    assert len({tuple(row) for row in drawn}) > 10
+
+
 def test_the_oldest_is_forgotten_first() -> None:
     agent = agent_of(buffer_size=5)
     for x in range(8):

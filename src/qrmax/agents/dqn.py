@@ -98,6 +98,8 @@ class DQN(Agent):
             seed=int(rng.apart("weights").integers(2**63)),
             choose=self._choose,
         )
+        arrays = [weights.detach().numpy() for weights in self.learner.q_net.parameters()]
+        self._layers = [*zip(arrays[::2], arrays[1::2], strict=True)]  # the network's own memory
 
     @classmethod
     def check_installed(cls) -> None:
@@ -129,12 +131,17 @@ class DQN(Agent):
         return int(self.values(s[None], np.array([q]))[0].argmax())
 
     def values(self, s: Single, q: NDArray[np.integer]) -> Single:
-        """What Q says of every action, `[n, a]`, in states `s[n, d]` and machine states `q[n]`."""
-        import torch
+        """What Q says of every action, `[n, a]`, in states `s[n, d]` and machine states `q[n]`.
 
-        with torch.no_grad():
-            values: Single = self.learner.q_net(torch.from_numpy(self._joined(s, q))).numpy()
-        return values
+        Worked out from the network's own weights: for so few numbers, a call through the layers of
+        PyTorch costs several times what they do.
+        """
+        *hidden, last = self._layers
+        values = self._joined(s, q)
+        for weights, bias in hidden:
+            values = np.maximum(values @ weights.T + bias, 0.0)
+        result: Single = values @ last[0].T + last[1]
+        return result
 
     def update(self, s: Single, q: int, a: int, step: Step) -> None:
         """Remember the step, and now and then learn from what is remembered."""
@@ -242,13 +249,18 @@ def _make_learner(
     from gymnasium.spaces import Box, Discrete
     from stable_baselines3.common.buffers import ReplayBuffer
     from stable_baselines3.common.logger import Logger
+    from stable_baselines3.common.type_aliases import ReplayBufferSamples
 
     class Replay(ReplayBuffer):
         """Draws from our stream, not from NumPy's global generator."""
 
-        def sample(self, batch_size: int, env: Any = None) -> Any:
+        def sample(self, batch_size: int, env: Any = None) -> Any:  # noqa: ARG002
             """Transitions to learn from."""
-            return self._get_samples(choose(self.size(), batch_size), env)
+            chosen = choose(self.size(), batch_size)
+            columns = (self.observations, self.actions, self.next_observations)
+            parts = [column[chosen, 0] for column in columns]
+            parts += [self.dones[chosen], self.rewards[chosen]]
+            return ReplayBufferSamples(*map(torch.from_numpy, parts))
 
     torch.set_num_threads(1)
     learner = stable_baselines3.DQN(
