@@ -12,10 +12,10 @@ from formulas import LABELS, Trace, random_tree, write
 from qrmax.automata.compile import compile_formula
 from qrmax.automata.dfa import DFA
 from qrmax.automata.edges import Edge
-from qrmax.automata.files import load_task
+from qrmax.automata.files import load_task, save_task
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.automata.transitions import Acceptor, Transitions, state_ref
-from qrmax.errors import GuardError, TaskError
+from qrmax.errors import GuardError, ParameterError, TaskError
 
 SHORT_TRACES: list[Trace] = [list(t) for size in range(4) for t in product(LABELS, repeat=size)]
 
@@ -178,3 +178,11 @@ def test_equal_automata_are_equal_and_have_equal_hashes() -> None:
     assert hash(one) == hash(same)
     assert one != qrmax.compile_formula("F(a & b)")
     assert isinstance(one, qrmax.DFA)
+
+
+def test_what_is_no_automaton_cannot_be_compared_with_one() -> None:
+    dfa = compile_formula("F a")
+    with pytest.raises(ParameterError, match="'F a' is no DFA"):
+        dfa.equivalent("F a")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="makes one of a DFA"):
+        save_task(dfa, "a.toml")  # type: ignore[arg-type]

@@ -178,6 +178,17 @@ def test_chances_count_and_so_does_when_they_are_taken() -> None:
     found = pick_up(0.8).counterexample(pick_up(0.7))
     assert found is not None
     assert "'has_coffee', reward 1 with probability 0.8; 'start'" in str(found)
+    likely, unlikely = (
+        RewardMachine(
+            [Edge("s", "a", "has", probability=chance), Edge("has", "b", "t", 1.0)],
+            initial="s",
+            success=["t"],
+        )
+        for chance in (0.8, 0.7)
+    )
+    seldom = likely.counterexample(unlikely)
+    assert seldom is not None
+    assert (seldom.trace, seldom.states) == (({"a"},), ("s", "s"))  # not what follows from it
     early = RewardMachine(
         [Edge("s", "a", "good", probability=0.5), Edge("s", "a", "bad", probability=0.5),
          Edge("good", "b", "t", 1.0)], initial="s", success=["t"],

@@ -14,6 +14,7 @@ from qrmax.automata.edges import Edge, Outcome
 from qrmax.automata.guards import Guard
 from qrmax.automata.machine_table import BY_CHANCE
 from qrmax.automata.reward_machine import MachineStep, RewardMachine
+from qrmax.errors import ParameterError
 from random_problems import with_chances
 
 LABELS = [frozenset(c) for size in range(4) for c in combinations("abc", size)]
@@ -215,6 +216,18 @@ def test_str_is_a_table_for_people() -> None:
 def test_propositions_are_those_of_every_guard() -> None:
     assert coffee_task().propositions == {"coffee", "mud", "office"}
     assert RewardMachine([], initial="s").propositions == frozenset()
+
+
+def test_guards_of_events_are_no_longer_than_they_need_to_be() -> None:
+    edges = [Edge("s", "a & b", "t"), Edge("s", "b", "u"), Edge("s", "c & !b", "v")]
+    task = RewardMachine(edges, initial="s")
+    guards = [str(event.guard) for event in task.events("s")]
+    assert guards == ["a & b", "b & !a", "c & !b", "!b & !c"]
+
+
+def test_what_is_no_machine_cannot_be_compared_with_one() -> None:
+    with pytest.raises(ParameterError, match="is no RewardMachine; qrmax"):
+        coffee_task().equivalent("exp1")  # type: ignore[arg-type]
 
 
 @given(machines())

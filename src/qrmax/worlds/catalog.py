@@ -18,6 +18,7 @@ from qrmax.worlds.continuous import (
     any_map,
     continuous,
     continuous_names,
+    plane_names,
     worlds,
 )
 from qrmax.worlds.frozen_lake import LAKE, FrozenLakeOptions, frozen_lake
@@ -79,8 +80,9 @@ def unknown_problem(
 
 def all_propositions() -> set[str]:
     """All that is true somewhere in a built-in world."""
-    maps = [*map_names(), *(world for world in worlds() if world != OFFICE)]
-    on_maps = {name for grid in maps for name in any_map(grid).propositions}
+    on_maps = {
+        name for grid in (*map_names(), *plane_names()) for name in any_map(grid).propositions
+    }
     return on_maps.union(*(label for name in benchmark_names() for label in make(name).labels))
 
 
