@@ -66,6 +66,8 @@ bucket: $(DQN_INSTALLED)  ## continuous worlds: the bucket agents and DQN, into 
 	$(BIN)/qrmax curves paper/bucket -o docs/results/bucket.svg
 	$(BIN)/qrmax sweep paper/bucket-sizes
 	$(BIN)/qrmax table paper/bucket-sizes -o docs/results/bucket-sizes.md
+	$(BIN)/qrmax sweep paper/bucket-fine
+	$(BIN)/qrmax table paper/bucket-fine -o docs/results/bucket-fine.md
 	$(BIN)/python examples/bucket_limits.py > docs/results/bucket-limits.md
 
 format: $(DEV_INSTALLED)  ## let ruff rewrite the code

@@ -23,7 +23,9 @@ KEYS = {
     "trained",
     "start_value",
     "gap",
+    "best_start_value",
     "success",
+    "best_success",
     "episodes",
     "mean_length",
     "nominal_length",
@@ -265,20 +267,48 @@ def test_a_world_with_real_positions_is_learned_and_judged_by_success() -> None:
     assert (found["steps"], found["episodes"]) == (same.steps, same.episodes)
     assert (found["reason"], found["success"]) == ("success", 1.0)
     assert found["nominal_length"] is None
+    assert found["best_success"] == same.best.success == pytest.approx(1.0)
+    gap = 1.0 - found["start_value"] / found["best_start_value"]
+    assert found["gap"] == pytest.approx(gap)
+
+
+def test_what_real_positions_bring_is_shown_beside_the_optimum_and_on_the_map() -> None:
+    text = run("run", *LINE[:1], *LINE[3:], "--set", "t_env=3", "--show").stdout
+    assert re.search(r"^agent +bucket-qrmax$", text, re.MULTILINE)
+    assert re.search(r"^gap +\S+ % to the optimum: 0\.3\d+ of 0\.3495$", text, re.MULTILINE)
+    assert re.search(
+        r"^success +100\.00 %, sampled; the optimum has 100\.00 %$", text, re.MULTILINE
+    )
+    assert re.search(r"^mean length +\d\d\.\d  of successful ones$", text, re.MULTILINE)
+    assert re.search(r"^buckets +12$", text, re.MULTILINE)  # B is in the 12th
+    assert "in the middle of each cell\n\ntask state start\n\n> > > > > > >" in text
+
+
+def test_the_best_moves_between_real_positions_are_shown_on_the_map() -> None:
+    text = run("solve", "continuous/line/ab", "--show").stdout
+    # to A, which ends 0.45 from the left, then to B, which begins there
+    assert f"task state start\n\n{'> ' * 9}{'< ' * 10}<\n" in text
+    assert f"task state visited_A\n\n{'> ' * 12}{'< ' * 7}<\n" in text
 
 
 def test_a_saved_run_in_buckets_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
     file = str(tmp_path / "line.run")
     short = figures(*LINE, "--max-episodes", "3", "--stop", "budget", "--save", file)
     assert 3 <= short["episodes"] <= 40
-    longer = figures("--resume", file, "--max-steps", "5000")
-    assert longer["trained"] >= short["trained"]
+    done = run("run", "--resume", file)
+    assert done.returncode == 2
+    assert f"begun {short['episodes']} episodes, and max_episodes is 3; give more" in done.stderr
+    longer = figures("--resume", file, "--max-episodes", "90")
+    assert longer["episodes"] >= 90
+    assert longer["trained"] > short["trained"]
+    whole = figures(*LINE, "--max-episodes", "90", "--stop", "budget")
+    assert without_time(longer) == without_time(whole)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["continuous/line/ab"], "for real observations there are: bucket-qrmax"),
+        ([*LINE[:1], "--agent", "qrmax"], "for real observations there are: bucket-qrmax"),
         (["office/map1/exp1", "--agent", "bucket-qrmax"], "for numbered states there are"),
         ([*LINE, "--slip", "0.1"], "--slip is for office, warehouse and frozen-lake worlds."),
         (["office/map1/exp1", "--noise", "0.1"], "--noise is for continuous worlds."),

@@ -264,6 +264,29 @@ def test_where_nothing_is_said_the_grid_is_about_as_fine_as_the_noise(
     assert solve_continuous(walk(". . A", noise=noise), 0.9).grid.per_cell[0] == parts
 
 
+def test_where_the_error_is_large_the_grid_is_cut_finer() -> None:
+    problem = qrmax.make("continuous/frozen-lake/abc", noise=0.3)
+    assert solve_continuous(problem, 0.95, 3).error.value > 0.02
+    solution = solve_continuous(problem, 0.95)
+    assert solution.grid.per_cell == (6, 6)
+    assert solution.error.relative(solution.start_value, solution.success) < 0.05
+    assert solution.start_value == pytest.approx(0.0557, rel=0.02)  # as with 8 parts: 0.0559
+
+
+def test_an_optimum_that_is_not_known_well_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qrmax.planning.fine_grid.AFFORDABLE", 1000)
+    problem = qrmax.make("continuous/frozen-lake/abc", noise=0.3)
+    with pytest.warns(QRMaxWarning, match=r"is not known well: .* larger per_cell than 3"):
+        solve_continuous(problem, 0.95)
+
+
+def test_a_success_is_never_more_than_certain() -> None:
+    for noise in (0.005, 0.01, 0.02):
+        for parts in (2, 3, 4, 8):
+            line = qrmax.make("continuous/line/ab", noise=noise)
+            assert solve_continuous(line, 0.95, parts).success <= 1.0
+
+
 @pytest.mark.parametrize("per_cell", [0, -1, 1.5, 10**9, "fine", True])
 def test_a_grid_that_cannot_be_is_refused(per_cell: Any) -> None:
     with pytest.raises(ParameterError, match="per_cell is"):
@@ -283,6 +306,11 @@ def test_what_is_no_continuous_problem_is_refused(problem: Any) -> None:
         discretise(problem, 4)
     with pytest.raises(ParameterError, match="needed: a ContinuousProblem"):
         solve_continuous(problem, 0.9)
+
+
+def test_those_who_solve_it_as_a_plain_problem_are_told_how() -> None:
+    with pytest.raises(ParameterError, match=r"is for qrmax\.solve_continuous"):
+        qrmax.solve(qrmax.make("continuous/line/ab"))
 
 
 @pytest.mark.parametrize("gamma", [0.0, 1.0, 2.0])

@@ -66,10 +66,15 @@ def test_a_run_that_is_broken_off_comes_to_the_same(tmp_path: Path) -> None:
 
 
 def test_a_budget_of_steps_that_ends_first_is_no_number_of_episodes(tmp_path: Path) -> None:
-    study = row(tmp_path, ROW_STUDY.replace("max_steps = 10_000", "max_steps = 300"))
+    study = row(tmp_path, ROW_STUDY.replace("max_steps = 10_000", "max_steps = 600"))
     qrmax.sweep(study, folder=tmp_path / "results", workers=1, only={"agent": "slow"})
-    with pytest.raises(StoreError, match="give more max_steps"):
+    with pytest.raises(StoreError, match="2 runs took all 600 steps before 40 episodes"):
         study_table(study, tmp_path / "results")
+    qrmax.sweep(study, folder=tmp_path / "results", workers=1)
+    page = study_table(study, tmp_path / "results").markdown()
+    assert "2 runs took all 600 steps before 40 episodes" in page
+    assert ", slow: 2 missing" in page
+    assert ">=" not in page
 
 
 def test_curves_count_episodes(tmp_path: Path) -> None:

@@ -115,6 +115,41 @@ def test_a_file_of_a_run_makes_it_again(tmp_path: Path) -> None:
     assert_same(qrmax.load(tmp_path / "run").resume(700), run.resume(700))
 
 
+def test_going_on_needs_room_for_it() -> None:
+    line = qrmax.make("continuous/line/ab")
+    run = trained("bucket-qrmax", line, 5000, max_episodes=5, evaluate_every=100)
+    assert run.episodes >= 5
+    assert run.trained < 5000
+    with pytest.raises(ParameterError, match="max_episodes is 5; give more to go on"):
+        run.resume(max_steps=9000)
+    longer = run.resume(max_episodes=20)
+    whole = trained("bucket-qrmax", line, 5000, max_episodes=20, evaluate_every=100)
+    assert_same(longer, whole)
+
+
+def test_tables_have_a_row_for_each_bucket_and_no_more() -> None:
+    run = trained("bucket-qrmax", PROBLEMS[0], 500, grid=9)
+    found = len(run.agent.buckets)
+    assert 0 < found < run.agent.sizes.states
+    assert run.policy.shape == (found, 4)
+    assert run.agent.q.shape == (found, 4, 4)
+
+
+@pytest.mark.parametrize("task", [4, -1, 0.5, "start", None, [0]])
+def test_a_task_state_that_is_none_is_told(task: Any) -> None:
+    run = trained("bucket-qrmax", PROBLEMS[0], 100)
+    assert run.act({"state": [0.5, 0.5], "task": np.int64(3)}) in range(4)
+    with pytest.raises(ParameterError, match=r'observation\["task"\] is .*; allowed: 0 to 3'):
+        run.act({"state": [0.5, 0.5], "task": task})
+
+
+def test_watching_a_plane_takes_an_environment_of_planes() -> None:
+    run = trained("bucket-qrmax", PROBLEMS[0], 100)
+    with pytest.raises(ParameterError, match=r"qrmax\.ContinuousEnv\(problem\)"):
+        run.watch()
+    assert [*run.watch(qrmax.ContinuousEnv(PROBLEMS[0]), seed=1)]
+
+
 # --- learning
 
 
@@ -165,9 +200,9 @@ def test_with_one_bucket_for_each_state_a_run_is_that_of_the_discrete_agent(name
     options = {"t_env": 3, "max_steps": 2000, "evaluate_every": 200}
     bucketed = qrmax.train(f"bucket-{name}", InABox(problem), grid=problem.n_states, **options)
     plain = qrmax.train(name, qrmax.ProblemEnv(renumbered(problem, bucketed)), **options)
-    states = problem.n_states
-    np.testing.assert_array_equal(plain.policy, bucketed.policy[:states])
-    np.testing.assert_array_equal(plain.agent.q, bucketed.agent.q[:states])
+    found = len(bucketed.policy)
+    np.testing.assert_array_equal(plain.policy[:found], bucketed.policy)
+    np.testing.assert_array_equal(plain.agent.q[:found], bucketed.agent.q[:found])
     for key, counter in plain.agent.counters.items():
         ours, theirs = counter.counts, bucketed.agent.counters[key].counts
         room = tuple(slice(length) for length in ours.n.shape)

@@ -34,6 +34,7 @@ from qrmax.planning.arrays import IntArray
 from qrmax.seeding import Stream
 
 Single = NDArray[np.float32]  # the precision of the networks
+MOST_HIDDEN = 8192  # units: two layers of them are 256 MB, and more than any such task needs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +57,7 @@ class DQNConfig(AgentConfig):
         AgentConfig.__post_init__(self)
         check_range("learning_rate", self.learning_rate, above=0.0, at_most=1.0)
         check_range("epsilon_start", self.epsilon_start, at_least=0.0, at_most=1.0)
-        check_range("epsilon_end", self.epsilon_end, at_least=0.0, at_most=1.0)
+        check_range("epsilon_end", self.epsilon_end, at_least=0.0, at_most=self.epsilon_start)
         for count in (
             "hidden",
             "batch_size",
@@ -68,6 +69,8 @@ class DQNConfig(AgentConfig):
             "exploration_steps",
         ):
             check_count(count, getattr(self, count))
+        check_range("hidden", self.hidden, at_most=MOST_HIDDEN)
+        check_range("buffer_size", self.buffer_size, at_least=self.batch_size)
 
 
 class DQN(Agent):

@@ -23,7 +23,7 @@ from qrmax.errors import ParameterError, check_count, check_flag
 from qrmax.model.continuous import PlaneSimulator
 from qrmax.model.observations import Observations
 from qrmax.model.simulator import Step
-from qrmax.planning.arrays import IntArray
+from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.seeding import Stream
 
 
@@ -108,6 +108,15 @@ class InBuckets(ModelBased):
             room *= 2
         if room > self.sizes.states:
             self.grow(room)
+
+    @property
+    def q(self) -> FloatArray:
+        """The value of every action in the buckets that have turned up, `[bucket, q, a]`."""
+        return super().q[: len(self.buckets)]
+
+    def policy(self) -> IntArray:
+        """The greedy policy in the buckets that have turned up, `[bucket, q]`."""
+        return super().policy()[: len(self.buckets)]
 
     def recommendation(self) -> BucketPolicy:
         """The greedy policy, by buckets."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -23,3 +24,24 @@ def show_moves(problem: Any, policy: Any, hopeless: Any = None) -> None:
             moves = policy[:, q].copy()
             moves[nothing[:, q]] = -1
             click.echo(f"\ntask state {state}\n\n{write_moves(problem.world, moves)}")
+
+
+def show_moves_between(problem: Any, action: Callable[[Any, int, int], int]) -> None:
+    """The same where states are real positions: the moves in the middle of each cell.
+
+    `action(observation, label, q)` is the policy.
+    """
+    import numpy as np
+
+    from qrmax.worlds.grid import MOVES
+
+    plane, cells = problem.plane, np.arange(problem.n_cells)
+    middle = np.stack([cells % plane.columns, cells // plane.columns], axis=1) + 0.5
+    seen = middle[:, : len(plane.scale)] * plane.scale
+    way = (plane.direction @ np.array(MOVES).T).argmax(axis=1)  # [a]: which move of the map it is
+    policy = [
+        [way[action(seen[cell], int(problem.label[cell]), q)] for q in range(problem.n_task_states)]
+        for cell in cells
+    ]
+    click.echo("\nin the middle of each cell")
+    show_moves(problem, np.array(policy))

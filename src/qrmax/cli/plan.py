@@ -22,7 +22,13 @@ from qrmax.cli.plan_study import (
     refuse_options,
     study_options,
 )
-from qrmax.cli.problems import agent_option, is_continuous, make_problem, problem_options
+from qrmax.cli.problems import (
+    agent_option,
+    is_continuous,
+    make_problem,
+    problem_options,
+    usual_agent,
+)
 from qrmax.errors import QRMaxWarning, warn
 from qrmax.theory import (
     CONCENTRATIONS,
@@ -76,7 +82,7 @@ BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": 
 @study_options
 @as_json
 def plan(
-    agent: str,
+    agent: str | None,
     epsilon: float,
     delta: float,
     gamma: float,
@@ -101,6 +107,7 @@ def plan(
         return
     refuse_options(of_studies=True)
     check_world(options["problem"])
+    agent = agent or usual_agent(options["problem"])
     check_agent(agent)
     problem = make_problem(**options)
     if is_continuous(options["problem"]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -12,7 +12,10 @@ from click.core import ParameterSource
 from qrmax.cli.output import print_facts, print_json
 from qrmax.cli.progress import duration
 from qrmax.cli.studies import folder_option, only_option, protocol_option, workers_option
-from qrmax.errors import check_count
+from qrmax.errors import check_count, warn
+
+if TYPE_CHECKING:
+    from qrmax.studies.study import Study
 
 _OPTIONS = (protocol_option, only_option, workers_option, folder_option)
 STUDY_OPTIONS = ("protocol", "only", "workers", "folder")
@@ -78,6 +81,7 @@ def plan_study(
         workers = count_cores()
     check_count("workers", workers)
     found, wanted = status(folder, study), estimate(study, Store(folder), workers)
+    _warn_of_few_steps(study)
     if as_json:
         print_json(
             {
@@ -132,6 +136,17 @@ def plan_study(
             "results": str(folder),
         }
     )
+
+
+def _warn_of_few_steps(study: Study) -> None:
+    """A run that ends before all its episodes have begun is no number for the table."""
+    specs = {cell.problem.label: cell.problem for cell in study.cells}
+    longest = max((spec.make().max_episode_steps or 0 for spec in specs.values()), default=0)
+    if study.max_episodes and study.max_steps < (needed := study.max_episodes * longest):
+        warn(
+            f"{study.max_episodes:,} episodes may have {needed:,} steps, but max_steps is "
+            f"{study.max_steps:,}: the table leaves out runs that end before"
+        )
 
 
 def _short(names: tuple[str, ...]) -> str:

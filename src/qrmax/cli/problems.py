@@ -53,11 +53,15 @@ def _complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:
 
 agent_option = click.option(
     "--agent",
-    default="qrmax",
-    show_default=True,
     shell_complete=_complete_agent,
-    help=f"One of {', '.join(agent_names())}; see `qrmax list agents`.",
+    help=f"One of {', '.join(agent_names())}; see `qrmax list agents`.  "
+    "[default: qrmax; with real positions: bucket-qrmax]",
 )
+
+
+def usual_agent(problem: str | None) -> str:
+    """The agent where none is named."""
+    return "bucket-qrmax" if is_continuous(problem) else "qrmax"
 
 
 def _read_limit(_: Any, __: Any, value: str) -> int | None:

@@ -62,7 +62,7 @@ class ProgressLine:
         self.session = session
         self.gap: float | None = None
         self.line = Line()
-        self.first_step = session.progress.step
+        self.first = session.share
 
     def see(self, event: Event) -> None:
         """Take note of an event, and show it if it is time."""
@@ -80,16 +80,19 @@ class ProgressLine:
         """The line: a bar, steps, known pairs, the gap, the time left at most."""
         step, most = self.session.progress.step, self.session.training.max_steps
         parts = [f"{step:,} of {most:,} steps"]
+        if self.session.training.max_episodes is not None:
+            begun, episodes = self.session.player.episodes, self.session.training.max_episodes
+            parts.append(f"{begun:,} of {episodes:,} episodes")
         known = self.session.agent.known()
         if known is not None:
             parts.append(f"known {known.pairs:,} of {known.of:,}")
         if self.gap is not None:
             parts.append(f"gap {percent(min(self.gap, 1.0), digits=1)}")
-        taken = step - self.first_step
-        if taken > 0:
-            left = (time.monotonic() - self.line.began) / taken * (most - step)
+        share = self.session.share
+        if share > self.first:
+            left = (time.monotonic() - self.line.began) / (share - self.first) * (1.0 - share)
             parts.append(f"at most {duration(left)} left")
-        return f"{_bar(step / most)} " + "  ".join(parts)
+        return f"{_bar(share)} " + "  ".join(parts)
 
 
 class SweepLine:

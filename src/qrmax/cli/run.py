@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from qrmax.agents.registry import check_agent
-from qrmax.cli.moves import show_moves
+from qrmax.cli.moves import show_moves, show_moves_between
 from qrmax.cli.output import (
     NO_SUCCESS,
     OutputFile,
@@ -21,7 +21,13 @@ from qrmax.cli.output import (
     print_facts,
     print_json,
 )
-from qrmax.cli.problems import agent_option, is_continuous, make_problem, problem_options
+from qrmax.cli.problems import (
+    agent_option,
+    is_continuous,
+    make_problem,
+    problem_options,
+    usual_agent,
+)
 from qrmax.cli.progress import ProgressLine
 from qrmax.errors import ParameterError
 from qrmax.studies.interrupt import interruptible
@@ -89,7 +95,9 @@ def _read_value(text: str) -> Any:
     help="Steps that UCBVI, PSRL and OPSRL plan for; the same as --set horizon=...",
 )
 @click.option("--max-steps", type=int, help="Steps at most.  [default: 1000000, for DQN 100000]")
-@click.option("--max-episodes", type=int, help="Episodes at most.")
+@click.option(
+    "--max-episodes", type=int, help="Episodes at most; counted when the policy is checked."
+)
 @click.option(
     "--stop",
     type=click.Choice(RULE_NAMES),
@@ -158,16 +166,22 @@ def run(
         click.echo(f"interrupted at step {outcome.trained:,}{hint}", err=True)
         sys.exit(INTERRUPTED)
     _print(outcome, session.training.stop.name, as_json, save)
-    if show and outcome.agent.perceives:
-        click.echo("there are no numbered states to show moves for", err=True)
-    elif show:
-        if outcome.recommendation.ndim == 3:
-            click.echo("\nthe policy of stage 0")
-        show_moves(outcome.problem, outcome.policy)
+    if show:
+        _show(outcome)
+
+
+def _show(outcome: Run) -> None:
+    if outcome.agent.perceives:
+        show_moves_between(outcome.problem, outcome.recommendation.action)
+        return
+    if outcome.recommendation.ndim == 3:
+        click.echo("\nthe policy of stage 0")
+    show_moves(outcome.problem, outcome.policy)
 
 
 def _new(options: dict[str, Any]) -> Session:
     agent, settings = options.pop("agent"), options.pop("settings")
+    agent = agent or usual_agent(options["problem"])
     rule = {key: options.pop(key) for key in ("within", "in_a_row", "episodes", "alpha")}
     stop, published = options.pop("stop"), options.pop("published")
     limits = {key: options.pop(key) for key in ("seed", "max_steps", "max_episodes")}
@@ -219,13 +233,13 @@ def _resumed(path: Path, options: dict[str, Any]) -> Session:
     context = click.get_current_context()
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and option.name in options.keys() - {"max_steps"}:
+        if given and option.name in options.keys() - {"max_steps", "max_episodes"}:
             what = option.opts[0] if isinstance(option, click.Option) else "PROBLEM"
             raise click.UsageError(f"--resume goes on with a run as it was: leave {what} out.")
     from qrmax.training.checkpoint import load_session
 
     session = load_session(path)
-    session.extend(options["max_steps"])
+    session.extend(options["max_steps"], options["max_episodes"])
     if session.progress.reason:
         click.echo(f"{path}: has met its rule; there is nothing more to do", err=True)
     return session
@@ -248,10 +262,12 @@ def _train(session: Session, quiet: bool) -> bool:
 def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
     config = asdict(outcome.agent.config)
     published = bool(config.pop("published", False))
-    problem, evaluation, gap = outcome.problem, outcome.evaluation, outcome.gap
+    problem, evaluation = outcome.problem, outcome.evaluation
+    gap, best = outcome.gap, outcome.best
     assert problem is not None  # the command line plays problems only
     assert evaluation is not None
     assert gap is not None
+    assert best is not None
     stage_0 = outcome.stationary_evaluation
     if as_json:
         print_json(
@@ -266,7 +282,9 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
                 "trained": outcome.trained,
                 "start_value": evaluation.start_value,
                 "gap": gap,
+                "best_start_value": best.start_value,
                 "success": evaluation.success,
+                "best_success": best.success,
                 "mean_length": evaluation.mean_length,
                 "nominal_length": evaluation.nominal_length,
                 "seconds": outcome.seconds,
@@ -278,7 +296,8 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
     steps = f"{outcome.steps:,}"
     if outcome.reason == "budget":
         steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
-    known = outcome.agent.known()
+    known, sampled = outcome.agent.known(), outcome.agent.perceives
+    buckets = getattr(outcome.agent, "buckets", None)
     facts = {
         "agent": outcome.agent.name + (" (rules of the published code)" if published else ""),
         "problem": problem.name,
@@ -286,8 +305,10 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
         "steps": steps,
         "episodes": f"{outcome.episodes:,}",
         "stopped by": outcome.reason,
-        "gap": f"{percent(gap)} to the optimum",
+        "gap": f"{percent(gap)} to the optimum"
+        + (f": {evaluation.start_value:.4g} of {best.start_value:.4g}" if sampled else ""),
         **(_success(outcome, evaluation) if problem.machine.success else {"success": NO_SUCCESS}),
+        **({"buckets": f"{len(buckets):,}"} if buckets is not None else {}),
         "known": f"{known.pairs:,} of {known.of:,} counted" if known else "keeps no model",
         "seconds": f"{outcome.seconds:.3f}  of learning ({_rate(outcome)} steps/s)",
     }
@@ -304,12 +325,20 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
 
 
 def _success(outcome: Run, evaluation: Evaluation) -> dict[str, str]:
-    """How often the task is done, and how quickly if nothing slips."""
-    facts = {"success": percent(evaluation.success)}
-    if not outcome.agent.perceives:
-        length = evaluation.nominal_length
-        facts["nominal length"] = f"{'no success' if length is None else length}  if nothing slips"
-    return facts
+    """How often the task is done, and how quickly."""
+    share = percent(evaluation.success)
+    if outcome.agent.perceives:
+        length, best = evaluation.mean_length, outcome.best
+        assert best is not None
+        return {
+            "success": f"{share}, sampled; the optimum has {percent(best.success)}",
+            "mean length": "no success" if length is None else f"{length:.1f}  of successful ones",
+        }
+    steps = evaluation.nominal_length
+    return {
+        "success": share,
+        "nominal length": f"{'no success' if steps is None else steps}  if nothing slips",
+    }
 
 
 def _rate(outcome: Run) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qrmax.cli.moves import show_moves
+from qrmax.cli.moves import show_moves, show_moves_between
 from qrmax.cli.output import NO_SUCCESS, as_json, examples, percent, print_facts, print_json
 from qrmax.cli.problems import is_continuous, make_problem, problem_options
 from qrmax.errors import check_count, check_range
@@ -54,9 +54,9 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
         check_range("gamma", gamma, above=0.0, at_most=1.0)
     problem = make_problem(**options)
     if is_continuous(options["problem"]):
-        if horizon is not None or show:
-            raise click.UsageError("--horizon and --show are for worlds with numbered states.")
-        _solve_continuous(problem, gamma, as_json)
+        if horizon is not None:
+            raise click.UsageError("--horizon is for worlds with numbered states.")
+        _solve_continuous(problem, gamma, as_json, show)
         return
 
     # these take a second: not before the input is known to be good
@@ -118,7 +118,7 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
         show_moves(problem, first, hopeless=solution.value == 0.0)
 
 
-def _solve_continuous(problem: Any, gamma: float, as_json: bool) -> None:
+def _solve_continuous(problem: Any, gamma: float, as_json: bool, show: bool) -> None:
     from qrmax.planning.fine_grid import solve_continuous
 
     started = time.perf_counter()
@@ -145,14 +145,17 @@ def _solve_continuous(problem: Any, gamma: float, as_json: bool) -> None:
         "problem": problem.name,
         "grid": f"{points:,} points x {problem.n_task_states} task states",
         "start value": f"{solution.start_value:.4g}  (gamma {gamma:g}; "
-        f"{100 * error.value:.2g} % from that of a grid half as fine)",
+        f"{error.value:.2g} off on a grid half as fine)",
     }
     if not problem.machine.success:
         facts["success"] = NO_SUCCESS
     else:
         length = solution.mean_length
-        facts["success"] = f"{percent(solution.success)}  ({percent(error.success)} from it)"
+        off = f"{100 * error.success:.2f} points off on that grid"
+        facts["success"] = f"{percent(solution.success)}  ({off})"
         facts["mean length"] = (
             "no success" if length is None else f"{length:.1f}  of successful ones"
         )
     print_facts({**facts, "seconds": f"{seconds:.3f}"})
+    if show:
+        show_moves_between(problem, lambda x, _, q: int(solution.actions(x[None], [q])[0]))

@@ -152,9 +152,7 @@ class _Axis(NamedTuple):
 def _successors(problem: ContinuousProblem, grid: FineGrid) -> tuple[NDArray[np.int32], FloatArray]:
     """Where each action leads from each point, and how likely, `[s, a, k]`."""
     n_actions = problem.n_actions
-    spread = np.ceil(2.0 * LIKELY * problem.plane.noise * grid.per_cell) + 2.0  # about
-    most = np.minimum(spread, grid.n_states)
-    _check_size(grid, int(grid.n_states * n_actions * most.prod()))
+    _check_size(grid, n_successors(problem, grid))
     x, y = _axis(grid, grid.x, 0), _axis(grid, grid.y, 1)
     width = x.weight.shape[3] * y.weight.shape[3]
     blocks = -(-problem.n_cells * grid.size * width // AT_ONCE)
@@ -173,6 +171,12 @@ def _successors(problem: ContinuousProblem, grid: FineGrid) -> tuple[NDArray[np.
             succ[at : at + len(points), a, : points.shape[1]] = points
             prob[at : at + len(points), a, : points.shape[1]] = chances
     return succ, prob
+
+
+def n_successors(problem: ContinuousProblem, grid: FineGrid) -> int:
+    """About how many successors all actions have on a grid together."""
+    spread = np.ceil(2.0 * LIKELY * problem.plane.noise * grid.per_cell) + 2.0
+    return int(grid.n_states * problem.n_actions * np.minimum(spread, grid.n_states).prod())
 
 
 def _block(

@@ -243,7 +243,9 @@ def warn_of_an_end_at_the_start(machine: RewardMachine, label: Label) -> None:
 def check_problem(problem: object) -> None:
     """Raise a `ParameterError` unless this is a problem: its name is an easy mistake."""
     if not isinstance(problem, Problem):
+        real = hasattr(problem, "plane")  # it has real positions
         raise ParameterError(
             f"problem is {str(problem)[:60]!r}; needed: a Problem, such as "
             "qrmax.make('office/map1/exp5')"
+            + ("\n  one with real positions is for qrmax.solve_continuous" if real else "")
         )

@@ -2,7 +2,8 @@
 
 What the grid costs is estimated by solving on a grid of half the points along each side, too: the
 difference between both is the error that is reported. Near a border or a goal, the value of a
-position changes within about the noise of a move, so a grid has to be about as fine as that.
+position changes within about the noise of a move, so a grid has to be about as fine as that; and
+where both grids differ by much, it is cut finer, as long as that takes seconds and not minutes.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from qrmax.errors import check_count, check_range
+from qrmax.errors import check_count, check_range, warn
 from qrmax.model.continuous import ContinuousProblem, check_continuous
-from qrmax.model.fine_grid import FineGrid, discretise
+from qrmax.model.fine_grid import FineGrid, discretise, n_successors
 from qrmax.model.plane import FloatArray
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.planning.value_iteration import Solution, solve
 
 TOLERANCE = 1e-9  # of the Bellman equations: far below what the grid costs
 PART = 1.25  # how long a part of a cell is where nothing is said, in standard deviations of a move
-MOST_PARTS = 16  # along a side of a cell, where nothing is said
+LEAST_PARTS, MOST_PARTS = 2, 16  # along a side of a cell, where nothing is said
+GOOD = 0.05  # a relative error that needs no finer grid
+AFFORDABLE = 2**24  # probabilities that a finer grid may have, where nothing is said
 
 
 class GridError(NamedTuple):
@@ -30,6 +33,11 @@ class GridError(NamedTuple):
 
     value: float  # in the start value
     success: float  # in the probability of success
+
+    def relative(self, value: float, success: float) -> float:
+        """The larger of both, relative to what they are errors of."""
+        pairs = zip(self, (value, success), strict=True)
+        return max((error / abs(of) for error, of in pairs if of), default=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +62,7 @@ class FineSolution:
     grid: FineGrid
     q: FloatArray  # [s, q, a]: the value of every action at every point of the grid
 
-    def actions(self, observations: FloatArray, q: NDArray[np.integer]) -> NDArray[np.int64]:
+    def actions(self, observations: FloatArray, q: ArrayLike) -> NDArray[np.int64]:
         """The best action at each observation `[n, d]` with the machine in `q [n]`."""
         x, y = self.problem.positions(np.asarray(observations)).T
         points, weights = self.grid.around(x, y)
@@ -74,28 +82,54 @@ def solve_continuous(
     """The optimal values and policy of a continuous problem, nearly.
 
     `per_cell` is into how many parts a cell is cut along each side. By default a part is about as
-    long as the standard deviation of a move on that axis, and there are at most 16.
+    long as the standard deviation of a move on that axis, there are 2 to 16 of them, and twice as
+    many where the error would be above 5 % and that can be afforded; if it is still, a warning says
+    so.
     """
     check_continuous(problem)
     check_range("gamma", gamma, above=0.0, below=1.0)
     if per_cell is not None:
         check_count("per_cell", per_cell)
     parts = _parts(problem) if per_cell is None else (per_cell, per_cell)
-    coarse, judged = _solve(problem, gamma, (max(1, parts[0] // 2), max(1, parts[1] // 2)))
-    rough = coarse.start_value, judged.success
-    del coarse  # before the other one needs the memory
-    fine, judged = _solve(problem, gamma, parts)
-    value = fine.start_value
+    rough = _Judged.of(_solve(problem, gamma, (max(1, parts[0] // 2), max(1, parts[1] // 2))))
+    while True:
+        fine = _solve(problem, gamma, parts)
+        judged = _Judged.of(fine)
+        error = GridError(*(abs(ours - theirs) for ours, theirs in zip(judged, rough, strict=True)))
+        finer = 2 * parts[0], 2 * parts[1]
+        relative = error.relative(*judged)
+        if relative <= GOOD or per_cell is not None or _too_fine(problem, finer):
+            break
+        del fine  # before the next one needs the memory
+        rough, parts = judged, finer
+    solution, evaluation = fine
+    if relative > GOOD and per_cell is None:
+        warn(
+            f"the optimum of {problem.name!r} is not known well: on a grid half as fine it differs "
+            f"by {relative:.0%}; give solve_continuous a larger per_cell than {max(parts)}"
+        )
     return FineSolution(
         problem=problem,
         gamma=gamma,
-        start_value=value,
+        start_value=judged.value,
         success=judged.success,
-        mean_length=judged.mean_length,
-        error=GridError(abs(value - rough[0]), abs(judged.success - rough[1])),
-        grid=fine.problem.world,  # type: ignore[arg-type]  # discretise put it there
-        q=fine.q,
+        mean_length=evaluation.mean_length,
+        error=error,
+        grid=solution.problem.world,  # type: ignore[arg-type]  # discretise put it there
+        q=solution.q,
     )
+
+
+class _Judged(NamedTuple):
+    """What the optimal policy brings on a grid."""
+
+    value: float
+    success: float
+
+    @classmethod
+    def of(cls, solved: tuple[Solution, Evaluation]) -> _Judged:
+        solution, evaluation = solved
+        return cls(solution.start_value, min(1.0, evaluation.success))  # 1 + 1e-15 is rounding
 
 
 def _solve(
@@ -105,8 +139,13 @@ def _solve(
     return solution, evaluate(solution.problem, solution.policy, gamma)
 
 
+def _too_fine(problem: ContinuousProblem, parts: tuple[int, int]) -> bool:
+    """Whether a grid takes more than seconds."""
+    return n_successors(problem, FineGrid(problem.plane, parts)) > AFFORDABLE
+
+
 def _parts(problem: ContinuousProblem) -> tuple[int, int]:
     """Into how many parts to cut a cell along x and along y, where nothing is said."""
     noise = problem.plane.noise.tolist()
     x, y = (round(min(MOST_PARTS, 1.0 / (PART * s))) if s else MOST_PARTS for s in noise)
-    return max(2, x), max(2, y)
+    return max(LEAST_PARTS, x), max(LEAST_PARTS, y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from qrmax.errors import StoreError
@@ -10,6 +11,7 @@ from qrmax.planning.policy_evaluation import evaluate
 from qrmax.planning.value_iteration import solve
 from qrmax.report.layout import Layout
 from qrmax.report.tables import Table, make_table
+from qrmax.report.wording import counted
 from qrmax.studies.library import SUFFIX, study_names
 from qrmax.studies.results import results
 from qrmax.studies.study import ProblemSpec, Study
@@ -32,22 +34,32 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
             f"{folder}: has no results of this version of {study.name}, but {len(found)} of "
             "others; sweep it again"
         )
-    return make_table(_in_episodes(ours, study), study_layout(study))
+    layout, most = study_layout(study), study.max_episodes
+    if most is None:
+        return make_table(ours, layout)
+    whole = ours.filter((polars.col("status") != "done") | ~_ran_out_of_steps(most))
+    if out := len(ours) - len(whole):
+        short = (
+            f"{counted(out, 'run')} took all {study.max_steps:,} steps before {most:,} episodes: "
+            "how many are needed is not known, and counted as missing; more max_steps would tell"
+        )
+        if not len(whole):
+            raise StoreError(f"{folder}: {short}")
+        layout = replace(layout, about=f"{layout.about} {short}.".lstrip())
+    return make_table(_in_episodes(whole, most), layout)
 
 
-def _in_episodes(runs: pl.DataFrame, study: Study) -> pl.DataFrame:
-    """The results with episodes in place of steps, where those are what the study counts."""
+def _ran_out_of_steps(most: int) -> pl.Expr:
+    """Whether a run ended before its rule was met or so many episodes had begun."""
     import polars
 
-    most = study.max_episodes
-    if most is None:
-        return runs
-    missed = ~polars.col("reached") & (polars.col("episodes") < most)
-    if len(out := runs.filter(missed)):
-        raise StoreError(
-            f"a run of {out['label'][0]} on {out['problem'][0]} took all its {study.max_steps} "
-            f"steps in {out['episodes'][0]} episodes, and not {most}; give more max_steps"
-        )
+    return ~polars.col("reached") & (polars.col("episodes") < most)
+
+
+def _in_episodes(runs: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The results with episodes in place of steps."""
+    import polars
+
     count = polars.min_horizontal(polars.col("episodes"), polars.lit(most))
     return runs.with_columns(steps=count, max_steps=polars.lit(most))
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qrmax.agents.base import Agent, AgentConfig, Tabular
+from qrmax.agents.base import Agent, Tabular
 from qrmax.agents.in_buckets import BucketPolicy, InBuckets
 from qrmax.agents.registry import agent_class, default_settings, make_config
-from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import ParameterError, shown, warn
+from qrmax.errors import ParameterError, shown
 from qrmax.model.continuous import ContinuousProblem
 from qrmax.model.problem import Problem
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.seeding import stream
+from qrmax.training.cautions import STEPS_TO_SEE_ALL, warn_of_settings, warn_of_what_was_never_true
 from qrmax.training.environment import EnvPlayer
 from qrmax.training.evaluation import Point, Referee, relative_gap
 from qrmax.training.plane_referee import PlaneReferee
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 1_000_000
 MAX_ENV_STEPS = 100_000  # where the loop is not compiled
-STEPS_TO_SEE_ALL = 1000  # what is never true in so many may be misspelt
 JUDGED_BY = 10_000  # episodes, where nothing is exact
 
 
@@ -122,17 +121,11 @@ def make_session(
     if isinstance(problem, Problem | ContinuousProblem):
         lowest, highest = problem.reward_range()
         config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
-        _warn_of_pessimism(problem, config, highest)
-        _warn_of_chance(agent, problem.machine, config)
-        _warn_of_another_discount(problem.machine, config)
-        _warn_of_a_long_horizon(problem, config)
-        if lowest == highest == 0.0:
-            warn(f"{problem.name!r} never pays anything: any policy is as good as any other")
+        warn_of_settings(agent, problem, config)
         return Session(agent, config, problem, training, referee=referee)
     config = make_config(agent, settings)  # bad settings are found before the env is touched
     player = EnvPlayer(problem, config.gamma, stream(seed, "environment"), kind)
-    _warn_of_chance(agent, player.machine, config)
-    _warn_of_another_discount(player.machine, config)
+    warn_of_settings(agent, player, config)
     rewards = [edge.reward for edge in player.machine.edges]
     lowest, highest = min([0.0, *rewards]), max([1.0, *rewards])
     config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
@@ -168,17 +161,15 @@ def finish(session: Session, on_event: Callable[[Event], None] | None = None) ->
         if on_event is not None:
             on_event(event)
     if isinstance(session.task, EnvPlayer) and session.progress.step >= STEPS_TO_SEE_ALL:
-        _warn_of_what_was_never_true(session.task)
+        warn_of_what_was_never_true(session.task)
     return Run(session)
 
 
-def _warn_of_what_was_never_true(played: EnvPlayer) -> None:
-    """A name may be misspelt, in the task or in the labels; a safeguard would then be void."""
-    if missing := sorted(played.machine.propositions - played.seen):
-        warn(
-            f"{', '.join(map(repr, missing))}, which the task names, was never true in training; "
-            f"true at some time: {', '.join(sorted(played.seen)) or 'nothing'}"
-        )
+class Best(NamedTuple):
+    """What the optimal policy brings."""
+
+    start_value: float
+    success: float
 
 
 class Run:
@@ -237,9 +228,9 @@ class Run:
     def curve(self) -> tuple[Point, ...]:
         """The learning curve.
 
-        On a problem each row is exact; there is one for each of the first 128 checks, later for
-        fewer, and for every check that was passed. On an environment a row sums up the episodes of
-        training that ended since the last one.
+        On a problem each row is exact, or sampled where states are real positions; there is one for
+        each of the first 128 checks, later for fewer, and for every check that was passed. On an
+        environment a row sums up the episodes of training that ended since the last one.
         """
         return tuple(self._session.curve)
 
@@ -273,11 +264,11 @@ class Run:
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """What the recommended policy brings, exactly; None for an environment.
+        """What the recommended policy brings; None for an environment.
 
         It is measured with the agent's own gamma, in episodes of its horizon if it has one, and by
-        the plain task where the run's is shaped. Where states are real positions it is sampled,
-        always with the same episodes.
+        the plain task where the run's is shaped. It is exact, but where states are real positions:
+        there it is the mean of 10,000 sampled episodes, always the same ones.
         """
         referee = self._session.referee
         if isinstance(referee, PlaneReferee):
@@ -304,6 +295,12 @@ class Run:
         if found is None or referee is None:
             return None
         return relative_gap(found.start_value, referee.best)
+
+    @property
+    def best(self) -> Best | None:
+        """What the optimal policy brings, by the same measures; None for an environment."""
+        referee = self._session.referee
+        return None if referee is None else Best(referee.best, referee.best_success)
 
     def diagnosis(self, samples: int = 100_000) -> Diagnosis:
         """How large the buckets are, and how many mix labels, on positions all over the plane.
@@ -334,7 +331,7 @@ class Run:
                 f"observation is {shown(observation)}; needed: what the environment shows, "
                 'with "state" and "task"'
             )
-        q = int(observation["task"])
+        q = self._task_state(observation["task"])
         if isinstance(task, Problem):
             return int(self._at(stage)[int(observation["state"]), q])
         if self.agent.perceives:
@@ -351,6 +348,17 @@ class Run:
             action = int(self._at(stage)[task.state(observation, info), q])
         first = task.env.action_space.start if isinstance(task, EnvPlayer) else 0
         return int(first) + int(action)
+
+    def _task_state(self, number: Any) -> int:
+        """The number of a machine state; an error where it is none."""
+        task = self._session.task
+        states = len(task.machine.states)
+        if not np.isscalar(number) or number not in range(states):
+            raise ParameterError(
+                f'observation["task"] is {shown(number)}; allowed: 0 to {states - 1}, the numbers '
+                f"of the states of task {task.machine.name!r}"
+            )
+        return int(number)  # type: ignore[arg-type]  # it is one of these
 
     def watch(self, env: Any = None, *, seed: int | None = None) -> Iterator[Moment]:
         """An episode of what was learned, each moment of it; the first one is the start.
@@ -369,9 +377,10 @@ class Run:
         """
         task = self._session.task
         if env is None and not isinstance(task, EnvPlayer):
+            kind = "ProblemEnv" if isinstance(task, Problem) else "ContinuousEnv"
             raise ParameterError(
                 f"this run is on the problem {task.name!r}, not on an environment: give one, such "
-                "as qrmax.ProblemEnv(problem) or one of gymnasium.make, as run.watch(env)"
+                f"as qrmax.{kind}(problem) or one of gymnasium.make, as run.watch(env)"
             )
         policy = self.recommendation
         stages = len(policy) if isinstance(policy, np.ndarray) and policy.ndim == 3 else None
@@ -405,14 +414,16 @@ class Run:
         self,
         max_steps: int | None = None,
         *,
+        max_episodes: int | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> Run:
         """Train on, up to so many steps in all; to the same result as without a break.
 
-        A run whose rule was met has nothing more to do. An environment starts a new episode.
+        What comes out is this very run, gone on with. A run whose rule was met has nothing more to
+        do. An environment starts a new episode.
         """
         session = self._session
-        session.extend(max_steps)
+        session.extend(max_steps, max_episodes)
         if isinstance(session.task, EnvPlayer):
             session.task.over = True  # someone else may have played it since
         return finish(session, on_event)
@@ -431,42 +442,6 @@ def _with_rewards(
     """The settings, with the range of rewards where the agent wants to know it and is not told."""
     found = {"r_min": min(lowest, 0.0), "r_max": max(highest, 0.0)}
     return {key: found[key] for key in default_settings(agent) if key in found} | settings
-
-
-def _warn_of_chance(agent: str, machine: RewardMachine, config: Any) -> None:
-    learns = not agent_class(agent).knows_machine
-    if learns and machine.is_random and getattr(config, "t_task", None) == 1:
-        warn(
-            f"task {machine.name!r} has chance in it, and t_task is 1: what happens first is taken "
-            "for what always happens; give t_task=20, say"
-        )
-
-
-def _warn_of_another_discount(machine: RewardMachine, config: AgentConfig) -> None:
-    shaping, gamma = machine.shaping, config.gamma
-    if shaping is not None and shaping.gamma != gamma:
-        warn(
-            f"task {machine.name!r} was shaped with gamma {shaping.gamma:g}, and the agent plans "
-            f"with {gamma:g}: what is best may no longer be the best; give both the same gamma"
-        )
-
-
-def _warn_of_a_long_horizon(problem: Problem | ContinuousProblem, config: Any) -> None:
-    horizon, limit = getattr(config, "horizon", 0), problem.max_episode_steps
-    if limit is not None and horizon > limit:
-        warn(
-            f"horizon is {horizon}, but episodes of {problem.name!r} end after {limit} steps: it "
-            f"plans for steps that never come; give horizon={limit}"
-        )
-
-
-def _warn_of_pessimism(problem: Problem | ContinuousProblem, config: Any, highest: float) -> None:
-    r_max, v_max = getattr(config, "r_max", highest), getattr(config, "v_max", None)
-    if v_max is None and r_max < highest:
-        warn(
-            f"r_max is {r_max:g}, but a step of {problem.name!r} can pay {highest:g}: what is not "
-            "known looks worse than it may be, and the optimum may never be found"
-        )
 
 
 def _check_env(env: Any) -> None:

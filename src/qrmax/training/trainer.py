@@ -158,20 +158,41 @@ class Session:
         progress, training = self.progress, self.training
         if progress.reason or progress.step >= training.max_steps:
             return True
-        checked = progress.step % training.evaluate_every == 0
+        return self._has_all_episodes(training)
+
+    @property
+    def share(self) -> float:
+        """How much of the budget is spent, in steps or in episodes."""
+        training = self.training
+        share = self.progress.step / training.max_steps
+        if training.max_episodes is not None:
+            share = max(share, self.player.episodes / training.max_episodes)
+        return min(share, 1.0)
+
+    def _has_all_episodes(self, training: TrainingConfig) -> bool:
+        """Whether all its episodes have begun; that is looked at when the policy is checked."""
+        checked = self.progress.step % training.evaluate_every == 0
         most = training.max_episodes
         return checked and most is not None and self.player.episodes >= most
 
-    def extend(self, max_steps: int | None) -> None:
-        """Allow so many steps in all; an error where that, or what was allowed, leaves none."""
+    def extend(self, max_steps: int | None, max_episodes: int | None = None) -> None:
+        """Allow so many steps and episodes in all; an error where nothing is left to do."""
         training = self.training
         if max_steps is not None:
             training = replace(training, max_steps=max_steps)
-        if not self.progress.reason and training.max_steps <= self.progress.step:
-            raise ParameterError(
-                f"the run has taken {self.progress.step} steps, and max_steps is "
-                f"{training.max_steps}; give more to go on"
-            )
+        if max_episodes is not None:
+            training = replace(training, max_episodes=max_episodes)
+        if not self.progress.reason:
+            if training.max_steps <= self.progress.step:
+                raise ParameterError(
+                    f"the run has taken {self.progress.step} steps, and max_steps is "
+                    f"{training.max_steps}; give more to go on"
+                )
+            if self._has_all_episodes(training):
+                raise ParameterError(
+                    f"the run has begun {self.player.episodes} episodes, and max_episodes is "
+                    f"{training.max_episodes}; give more to go on"
+                )
         self.training = training
 
     @property

@@ -1,0 +1,75 @@
+"""What is worth a warning about a run: settings that hardly anyone can want, and names misspelt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qrmax.agents.base import AgentConfig
+from qrmax.agents.registry import agent_class
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import warn
+from qrmax.model.continuous import ContinuousProblem
+from qrmax.model.problem import Problem
+from qrmax.training.environment import EnvPlayer
+
+STEPS_TO_SEE_ALL = 1000  # what is never true in so many may be misspelt
+
+
+def warn_of_settings(
+    agent: str, task: Problem | ContinuousProblem | EnvPlayer, config: AgentConfig
+) -> None:
+    """Warn of settings with which the agent will not learn what is wanted."""
+    _warn_of_chance(agent, task.machine, config)
+    _warn_of_another_discount(task.machine, config)
+    if isinstance(task, EnvPlayer):
+        return  # of an environment, more is not known
+    lowest, highest = task.reward_range()
+    _warn_of_pessimism(task, config, highest)
+    _warn_of_a_long_horizon(task, config)
+    if lowest == highest == 0.0:
+        warn(f"{task.name!r} never pays anything: any policy is as good as any other")
+
+
+def _warn_of_chance(agent: str, machine: RewardMachine, config: Any) -> None:
+    learns = not agent_class(agent).knows_machine
+    if learns and machine.is_random and getattr(config, "t_task", None) == 1:
+        warn(
+            f"task {machine.name!r} has chance in it, and t_task is 1: what happens first is taken "
+            "for what always happens; give t_task=20, say"
+        )
+
+
+def _warn_of_another_discount(machine: RewardMachine, config: AgentConfig) -> None:
+    shaping, gamma = machine.shaping, config.gamma
+    if shaping is not None and shaping.gamma != gamma:
+        warn(
+            f"task {machine.name!r} was shaped with gamma {shaping.gamma:g}, and the agent plans "
+            f"with {gamma:g}: what is best may no longer be the best; give both the same gamma"
+        )
+
+
+def _warn_of_a_long_horizon(problem: Problem | ContinuousProblem, config: Any) -> None:
+    horizon, limit = getattr(config, "horizon", 0), problem.max_episode_steps
+    if limit is not None and horizon > limit:
+        warn(
+            f"horizon is {horizon}, but episodes of {problem.name!r} end after {limit} steps: it "
+            f"plans for steps that never come; give horizon={limit}"
+        )
+
+
+def _warn_of_pessimism(problem: Problem | ContinuousProblem, config: Any, highest: float) -> None:
+    r_max, v_max = getattr(config, "r_max", highest), getattr(config, "v_max", None)
+    if v_max is None and r_max < highest:
+        warn(
+            f"r_max is {r_max:g}, but a step of {problem.name!r} can pay {highest:g}: what is not "
+            "known looks worse than it may be, and the optimum may never be found"
+        )
+
+
+def warn_of_what_was_never_true(played: EnvPlayer) -> None:
+    """A name may be misspelt, in the task or in the labels; a safeguard would then be void."""
+    if missing := sorted(played.machine.propositions - played.seen):
+        warn(
+            f"{', '.join(map(repr, missing))}, which the task names, was never true in training; "
+            f"true at some time: {', '.join(sorted(played.seen)) or 'nothing'}"
+        )
