@@ -236,7 +236,7 @@ def test_a_batch_is_what_the_buffer_holds() -> None:
 
 
 def test_the_oldest_is_forgotten_first() -> None:
-    agent = agent_of(buffer_size=5)
+    agent = agent_of(buffer_size=5, batch_size=5)
     for x in range(8):
         lesson(agent, float(x), GO, RIGHT, float(x + 1), GO, NOTHING)
     assert sorted((remembered(agent)[:, 0] + 1) * END / 2) == pytest.approx([3, 4, 5, 6, 7])

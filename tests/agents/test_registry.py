@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -43,3 +44,18 @@ def test_settings_are_shown_without_loading_what_is_heavy() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "64 set()\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"hidden": 10**8}, "hidden is 100000000; allowed: numbers at most 8192"),
+        ({"epsilon_start": 0.1, "epsilon_end": 0.5}, "epsilon_end is 0.5; allowed: numbers"),
+        ({"batch_size": 64, "buffer_size": 63}, "buffer_size is 63; allowed: numbers at least 64"),
+    ],
+)
+def test_settings_of_dqn_that_make_no_sense_are_refused(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        make_config("dqn", settings)

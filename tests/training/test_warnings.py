@@ -79,3 +79,15 @@ def test_a_task_that_is_over_before_the_first_step_is_warned_of() -> None:
         qrmax.train("qrmax", env, max_steps=20)
     patrol = qrmax.RewardMachine.from_ltlf("G !decoration", pay="each")
     qrmax.make("office/map1", task=patrol)  # which can be paid again and again
+
+
+@pytest.mark.parametrize(("grid", "warned"), [(1000, True), (10, False)])
+def test_buckets_that_are_met_but_once_are_warned_of(grid: int, warned: bool) -> None:
+    lake = qrmax.make("continuous/frozen-lake/abc", max_episode_steps=50)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        qrmax.train(
+            "bucket-qrmax", lake, grid=grid, stop="budget", max_steps=1000, evaluate_every=2000
+        )
+    texts = [str(warning.message) for warning in told]
+    assert any("give a coarser grid" in text for text in texts) is warned

@@ -156,8 +156,10 @@ def run(
         raise ParameterError(f"{save}: there is no folder {save.absolute().parent}")
     finished = _train(session, quiet)
 
+    from qrmax.training.cautions import warn_of_outcome
     from qrmax.training.run import Run
 
+    warn_of_outcome(session)
     outcome = Run(session)
     if save is not None:
         outcome.save(save)

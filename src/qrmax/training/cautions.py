@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from qrmax.agents.base import AgentConfig
+from qrmax.agents.in_buckets import InBuckets
 from qrmax.agents.registry import agent_class
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import warn
 from qrmax.model.continuous import ContinuousProblem
 from qrmax.model.problem import Problem
 from qrmax.training.environment import EnvPlayer
+from qrmax.training.trainer import Session
 
 STEPS_TO_SEE_ALL = 1000  # what is never true in so many may be misspelt
+ALONE = 0.5  # buckets for each step, beyond which hardly any is met twice
 
 
 def warn_of_settings(
@@ -66,7 +69,22 @@ def _warn_of_pessimism(problem: Problem | ContinuousProblem, config: Any, highes
         )
 
 
-def warn_of_what_was_never_true(played: EnvPlayer) -> None:
+def warn_of_outcome(session: Session) -> None:
+    """Warn of what shows only once a session has ended."""
+    steps, agent = session.progress.step, session.agent
+    if steps < STEPS_TO_SEE_ALL:
+        return
+    if isinstance(session.task, EnvPlayer):
+        _warn_of_what_was_never_true(session.task)
+    if isinstance(agent, InBuckets) and len(agent.buckets) > ALONE * steps:
+        warn(
+            f"{len(agent.buckets):,} buckets have turned up in {steps:,} steps: nearly every "
+            "observation is alone in its own, and nothing can be learned of it; give a coarser "
+            "grid, or fewer functions and bits"
+        )
+
+
+def _warn_of_what_was_never_true(played: EnvPlayer) -> None:
     """A name may be misspelt, in the task or in the labels; a safeguard would then be void."""
     if missing := sorted(played.machine.propositions - played.seen):
         warn(

@@ -17,7 +17,7 @@ from qrmax.model.problem import Problem
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.seeding import stream
-from qrmax.training.cautions import STEPS_TO_SEE_ALL, warn_of_settings, warn_of_what_was_never_true
+from qrmax.training.cautions import warn_of_outcome, warn_of_settings
 from qrmax.training.environment import EnvPlayer
 from qrmax.training.evaluation import Point, Referee, relative_gap
 from qrmax.training.plane_referee import PlaneReferee
@@ -160,8 +160,7 @@ def finish(session: Session, on_event: Callable[[Event], None] | None = None) ->
     for event in session.events():
         if on_event is not None:
             on_event(event)
-    if isinstance(session.task, EnvPlayer) and session.progress.step >= STEPS_TO_SEE_ALL:
-        warn_of_what_was_never_true(session.task)
+    warn_of_outcome(session)
     return Run(session)
 
 
