@@ -63,7 +63,7 @@ table6: $(INSTALLED)  ## the paper's table 6 in both protocols, into docs/result
 bucket: $(DQN_INSTALLED)  ## continuous worlds: the bucket agents and DQN, into docs/results (some hours; goes on if broken off)
 	$(BIN)/qrmax sweep paper/bucket
 	$(BIN)/qrmax table paper/bucket -o docs/results/bucket.md
-	$(BIN)/qrmax curves paper/bucket -o docs/results/bucket.svg
+	$(BIN)/qrmax curves paper/bucket -o docs/results/bucket.png
 	$(BIN)/qrmax sweep paper/bucket-sizes
 	$(BIN)/qrmax table paper/bucket-sizes -o docs/results/bucket-sizes.md
 	$(BIN)/qrmax sweep paper/bucket-fine

@@ -66,7 +66,7 @@ PARTITIONS = (
         for functions in (2, 4, 8, 16)
         for kind in ("", ", event-aware")
     ),
-    *(Partition(f"grid of {cells} x {cells}", grid=cells) for cells in (10, 12, 14)),
+    *(Partition(f"grid of {cells} x {cells}", grid=cells) for cells in (10, 12, 14, 20, 36)),
 )
 
 
