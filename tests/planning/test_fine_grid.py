@@ -264,13 +264,16 @@ def test_where_nothing_is_said_the_grid_is_about_as_fine_as_the_noise(
     assert solve_continuous(walk(". . A", noise=noise), 0.9).grid.per_cell[0] == parts
 
 
-def test_where_the_error_is_large_the_grid_is_cut_finer() -> None:
-    problem = qrmax.make("continuous/frozen-lake/abc", noise=0.3)
-    assert solve_continuous(problem, 0.95, 3).error.value > 0.02
-    solution = solve_continuous(problem, 0.95)
-    assert solution.grid.per_cell == (6, 6)
-    assert solution.error.relative(solution.start_value, solution.success) < 0.05
-    assert solution.start_value == pytest.approx(0.0557, rel=0.02)  # as with 8 parts: 0.0559
+def test_where_the_error_is_large_the_grid_is_cut_finer(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = walk(". * A\n\n. . .", noise=0.3)
+    truth = solve_continuous(problem, 0.95, 16).start_value
+    first = solve_continuous(problem, 0.95)
+    assert (first.grid.per_cell, first.error.relative(truth, 1.0) < 0.05) == ((3, 3), True)
+    monkeypatch.setattr("qrmax.planning.fine_grid.GOOD", 0.02)
+    finer = solve_continuous(problem, 0.95)
+    assert finer.grid.per_cell == (6, 6)
+    assert finer.error.value == pytest.approx(abs(finer.start_value - first.start_value))
+    assert abs(finer.start_value - truth) < 0.5 * abs(first.start_value - truth)
 
 
 def test_an_optimum_that_is_not_known_well_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,6 +281,12 @@ def test_an_optimum_that_is_not_known_well_is_warned_of(monkeypatch: pytest.Monk
     problem = qrmax.make("continuous/frozen-lake/abc", noise=0.3)
     with pytest.warns(QRMaxWarning, match=r"is not known well: .* larger per_cell than 3"):
         solve_continuous(problem, 0.95)
+
+
+def test_no_grid_is_cut_finer_than_one_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qrmax.planning.fine_grid.GOOD", -1.0)  # nothing is good enough
+    with pytest.warns(QRMaxWarning, match="larger per_cell than 256"):
+        assert solve_continuous(walk(". . A", noise=0.0), 0.9).grid.per_cell[0] == 256
 
 
 def test_a_success_is_never_more_than_certain() -> None:

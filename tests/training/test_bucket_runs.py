@@ -138,7 +138,8 @@ def test_tables_have_a_row_for_each_bucket_and_no_more() -> None:
 @pytest.mark.parametrize("task", [4, -1, 0.5, "start", None, [0]])
 def test_a_task_state_that_is_none_is_told(task: Any) -> None:
     run = trained("bucket-qrmax", PROBLEMS[0], 100)
-    assert run.act({"state": [0.5, 0.5], "task": np.int64(3)}) in range(4)
+    for fine in (3, np.int64(3), np.array(3)):
+        assert run.act({"state": [0.5, 0.5], "task": fine}) in range(4)
     with pytest.raises(ParameterError, match=r'observation\["task"\] is .*; allowed: 0 to 3'):
         run.act({"state": [0.5, 0.5], "task": task})
 

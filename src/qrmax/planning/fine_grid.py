@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qrmax.errors import check_count, check_range, warn
 from qrmax.model.continuous import ContinuousProblem, check_continuous
+from qrmax.model.fine_grid import MOST_PARTS as FINEST
 from qrmax.model.fine_grid import FineGrid, discretise, n_successors
 from qrmax.model.plane import FloatArray
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
@@ -140,8 +141,8 @@ def _solve(
 
 
 def _too_fine(problem: ContinuousProblem, parts: tuple[int, int]) -> bool:
-    """Whether a grid takes more than seconds."""
-    return n_successors(problem, FineGrid(problem.plane, parts)) > AFFORDABLE
+    """Whether a grid takes more than seconds, or cannot be."""
+    return max(parts) > FINEST or n_successors(problem, FineGrid(problem.plane, parts)) > AFFORDABLE
 
 
 def _parts(problem: ContinuousProblem) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -351,13 +352,17 @@ class Run:
     def _task_state(self, number: Any) -> int:
         """The number of a machine state; an error where it is none."""
         task = self._session.task
-        states = len(task.machine.states)
-        if not np.isscalar(number) or number not in range(states):
+        states = range(len(task.machine.states))
+        try:
+            q = operator.index(number)
+        except TypeError:
+            q = -1
+        if q not in states:
             raise ParameterError(
-                f'observation["task"] is {shown(number)}; allowed: 0 to {states - 1}, the numbers '
+                f'observation["task"] is {shown(number)}; allowed: 0 to {states[-1]}, the numbers '
                 f"of the states of task {task.machine.name!r}"
             )
-        return int(number)  # type: ignore[arg-type]  # it is one of these
+        return q
 
     def watch(self, env: Any = None, *, seed: int | None = None) -> Iterator[Moment]:
         """An episode of what was learned, each moment of it; the first one is the start.
