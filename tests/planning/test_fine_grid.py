@@ -266,7 +266,7 @@ def test_where_nothing_is_said_the_grid_is_about_as_fine_as_the_noise(
 
 def test_where_the_error_is_large_the_grid_is_cut_finer(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = walk(". * A\n\n. . .", noise=0.3)
-    truth = solve_continuous(problem, 0.95, 16).start_value
+    truth = solve_continuous(problem, 0.95, 9).start_value
     first = solve_continuous(problem, 0.95)
     assert (first.grid.per_cell, first.error.relative(truth, 1.0) < 0.05) == ((3, 3), True)
     monkeypatch.setattr("qrmax.planning.fine_grid.GOOD", 0.02)
