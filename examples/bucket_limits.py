@@ -37,8 +37,9 @@ in cells of the map, moves
 are of 0.65. *Allowed* is how often the plan on these buckets succeeds when each action was \
 sampled {SAMPLES:,} times all over the
 plane, and the unknown is worth nothing ({EPISODES} episodes; in brackets the least and the most \
-over the seeds). A learner that plans on the
-same buckets gets there at best."""
+over the seeds). That is what planning
+makes of such buckets, not a bound: a learner comes by other samples, and may be luckier now and \
+then."""
 
 
 class Partition(NamedTuple):

@@ -50,8 +50,9 @@ def test_settings_are_shown_without_loading_what_is_heavy() -> None:
     ("settings", "message"),
     [
         ({"hidden": 10**8}, "hidden is 100000000; allowed: numbers at most 8192"),
-        ({"epsilon_start": 0.1, "epsilon_end": 0.5}, "epsilon_end is 0.5; allowed: numbers"),
-        ({"batch_size": 64, "buffer_size": 63}, "buffer_size is 63; allowed: numbers at least 64"),
+        ({"epsilon_start": 0.1, "epsilon_end": 0.5}, "epsilon_start is 0.1, and epsilon_end 0.5"),
+        ({"batch_size": 64, "buffer_size": 63}, "batch_size is 64, and buffer_size 63"),
+        ({"buffer_size": 10**9}, "buffer_size is 1000000000; allowed: numbers at most 10000000"),
     ],
 )
 def test_settings_of_dqn_that_make_no_sense_are_refused(

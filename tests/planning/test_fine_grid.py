@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import qrmax
 from gym_worlds import in_order
 from planes import planes, walk
-from qrmax.errors import ParameterError, QRMaxWarning
+from qrmax.errors import ObservationError, ParameterError, QRMaxWarning
 from qrmax.model.continuous import ContinuousProblem
 from qrmax.model.fine_grid import FineGrid, discretise
 from qrmax.model.plane import NEAR, Plane, moves
@@ -234,6 +234,28 @@ def test_actions_are_the_best_at_the_points_and_between_them() -> None:
         actions = solution.actions(x[:, None], np.full(200, q))
         far = np.abs(x - target) > 0.06
         np.testing.assert_array_equal(actions[far], (x > target)[far])
+
+
+@pytest.mark.parametrize(
+    ("observations", "q", "error", "message"),
+    [
+        ([[np.nan]], [0], ObservationError, "nan in dimension 0"),
+        ([[0.1, 0.2]], [0], ObservationError, "has 2 numbers; needed: 1"),
+        ("here", [0], ObservationError, "are no vectors of 1 numbers"),
+        (0.1, [0], ObservationError, "needed: many of them"),
+        ([[0.1]], [3], ParameterError, r"q is \[3\]; needed: a whole number from 0 to 2"),
+        ([[0.1]], [-1], ParameterError, "from 0 to 2"),
+        ([[0.1]], [0.5], ParameterError, "from 0 to 2"),
+        ([[0.1]], 0, ParameterError, "for each of 1 observations"),
+        ([[0.1], [0.2]], [0], ParameterError, "for each of 2 observations"),
+    ],
+)
+def test_what_is_no_observation_or_task_state_has_no_best_action(
+    observations: Any, q: Any, error: type[Exception], message: str
+) -> None:
+    solution = solve_continuous(qrmax.make("continuous/line/ab"), 0.95, 2)
+    with pytest.raises(error, match=message):
+        solution.actions(observations, q)
 
 
 def test_at_a_wall_the_action_is_that_of_its_own_side() -> None:

@@ -27,13 +27,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from qrmax.agents.base import Agent, AgentConfig, Sizes
 from qrmax.agents.experience import Experience
-from qrmax.errors import MissingExtraError, ModelError, check_count, check_range
+from qrmax.errors import MissingExtraError, ModelError, ParameterError, check_count, check_range
 from qrmax.model.observations import Observations
 from qrmax.model.simulator import Step
 from qrmax.planning.arrays import IntArray
 from qrmax.seeding import Stream
 
 Single = NDArray[np.float32]  # the precision of the networks
+MOST_REMEMBERED = 10**7  # transitions: more than a gigabyte
 MOST_HIDDEN = 8192  # units: two layers of them are 256 MB, and more than any such task needs
 
 
@@ -57,7 +58,7 @@ class DQNConfig(AgentConfig):
         AgentConfig.__post_init__(self)
         check_range("learning_rate", self.learning_rate, above=0.0, at_most=1.0)
         check_range("epsilon_start", self.epsilon_start, at_least=0.0, at_most=1.0)
-        check_range("epsilon_end", self.epsilon_end, at_least=0.0, at_most=self.epsilon_start)
+        check_range("epsilon_end", self.epsilon_end, at_least=0.0, at_most=1.0)
         for count in (
             "hidden",
             "batch_size",
@@ -70,7 +71,17 @@ class DQNConfig(AgentConfig):
         ):
             check_count(count, getattr(self, count))
         check_range("hidden", self.hidden, at_most=MOST_HIDDEN)
-        check_range("buffer_size", self.buffer_size, at_least=self.batch_size)
+        check_range("buffer_size", self.buffer_size, at_most=MOST_REMEMBERED)
+        if self.epsilon_end > self.epsilon_start:
+            raise ParameterError(
+                f"epsilon_start is {self.epsilon_start:g}, and epsilon_end {self.epsilon_end:g}; "
+                "allowed: an end that is not above the start"
+            )
+        if self.batch_size > self.buffer_size:
+            raise ParameterError(
+                f"batch_size is {self.batch_size}, and buffer_size {self.buffer_size}; allowed: "
+                "batches of no more than is remembered"
+            )
 
 
 class DQN(Agent):

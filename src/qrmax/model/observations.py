@@ -76,10 +76,23 @@ class Observations:
         >>> Observations(low=[0.0], high=[10.0]).normalise_all([[2.5], [10.0]]).tolist()
         [[-0.5], [1.0]]
         """
-        x = np.asarray(observations, dtype=np.float64)
+        return self._scaled(self.check_all(observations))
+
+    def check_all(self, observations: ArrayLike) -> NDArray[np.float64]:
+        """Many observations as vectors, `[n, d]`; an error where one is none."""
+        try:
+            x = np.asarray(observations, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ObservationError(
+                f"the observations {shown(observations)} are no vectors of {self.dimension} numbers"
+            ) from error
+        if x.ndim == 0:
+            raise ObservationError(
+                f"the observations are {shown(observations)}; needed: many of them, [n, d]"
+            )
         if x.shape[1:] != self.low.shape or not np.isfinite(x).all():
             x = np.stack([self.check(row) for row in x])  # which says what is wrong
-        return self._scaled(x)
+        return x
 
     def _scaled(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """The formula of `Scaling`, for one vector or for rows of them."""

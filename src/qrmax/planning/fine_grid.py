@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qrmax.errors import check_count, check_range, warn
+from qrmax.errors import ParameterError, check_count, check_range, shown, warn
 from qrmax.model.continuous import ContinuousProblem, check_continuous
 from qrmax.model.fine_grid import MOST_PARTS as FINEST
 from qrmax.model.fine_grid import FineGrid, discretise, n_successors
@@ -63,11 +63,19 @@ class FineSolution:
     grid: FineGrid
     q: FloatArray  # [s, q, a]: the value of every action at every point of the grid
 
-    def actions(self, observations: FloatArray, q: ArrayLike) -> NDArray[np.int64]:
+    def actions(self, observations: ArrayLike, q: ArrayLike) -> NDArray[np.int64]:
         """The best action at each observation `[n, d]` with the machine in `q [n]`."""
-        x, y = self.problem.positions(np.asarray(observations)).T
-        points, weights = self.grid.around(x, y)
-        values = (weights[:, :, None] * self.q[points, np.asarray(q)[:, None]]).sum(axis=1)
+        seen = self.problem.observations.check_all(observations)
+        task = np.asarray(q)
+        states = self.problem.n_task_states
+        known = task.shape == (len(seen),) and np.isin(task, range(states)).all()
+        if not known:
+            raise ParameterError(
+                f"q is {shown(q)}; needed: a whole number from 0 to {states - 1} for each of "
+                f"{len(seen)} observations"
+            )
+        points, weights = self.grid.around(*self.problem.positions(seen).T)
+        values = (weights[:, :, None] * self.q[points, task.astype(int)[:, None]]).sum(axis=1)
         return np.asarray(values.argmax(axis=1))
 
     def __repr__(self) -> str:
@@ -91,6 +99,7 @@ def solve_continuous(
     check_range("gamma", gamma, above=0.0, below=1.0)
     if per_cell is not None:
         check_count("per_cell", per_cell)
+        check_range("per_cell", per_cell, at_most=FINEST)
     parts = _parts(problem) if per_cell is None else (per_cell, per_cell)
     rough = _Judged.of(_solve(problem, gamma, (max(1, parts[0] // 2), max(1, parts[1] // 2))))
     while True:

@@ -96,7 +96,7 @@ def _gaps(findings: Findings) -> Iterator[str]:
             why = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
             gaps.append(f"- {findings.layout.short_name(problem)}, {label}: {why}")
     if gaps:
-        yield from ["Not all runs are done:", "", *gaps]
+        yield from ["Not all runs are in the table:", "", *gaps]
 
 
 def _at_the_end(findings: Findings) -> Iterator[str]:
