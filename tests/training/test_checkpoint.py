@@ -18,7 +18,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import qrmax
-from qrmax.errors import ModelError, SourceError
+from qrmax.errors import CheckpointError, ModelError, SourceError
+from qrmax.training import checkpoint
 from qrmax.training.stopping import Exact, Nominal, Welch
 from random_problems import problems
 from small_runs import (
@@ -316,3 +317,21 @@ def test_the_file_is_a_plain_safetensors_file(tmp_path: Path) -> None:
     assert all(array.dtype.kind in "iufb" for array in arrays.values())
     ours = {name.removeprefix("agent."): a for name, a in arrays.items() if "agent." in name}
     assert_same_arrays(dict(sorted(ours.items())), dict(sorted(run.agent.snapshot().items())))
+
+
+@pytest.mark.parametrize("name", ["office/map1/exp1", "continuous/line/ab", "frozen-lake/abc"])
+def test_the_map_comes_back_to_be_looked_at(name: str) -> None:
+    problem = qrmax.make(name)
+    agent = "bucket-qrmax" if name.startswith("continuous") else "qrmax"
+    run = qrmax.train(agent, problem, max_steps=50, evaluate_every=100)
+    loaded = checkpoint.from_bytes(checkpoint.to_bytes(session_of(run)), "a run").task
+    assert loaded.world.text == problem.world.text
+    assert loaded.world.name == problem.world.name
+
+
+def test_a_map_that_is_not_that_of_the_states_is_refused() -> None:
+    problem = qrmax.make("office/map1/exp1")
+    problem.world = qrmax.load_map("map2")
+    run = qrmax.train("qrmax", problem, max_steps=50, evaluate_every=100)
+    with pytest.raises(CheckpointError, match=r"a map of .* cells, and 108 states"):
+        checkpoint.from_bytes(checkpoint.to_bytes(session_of(run)), "a run")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from qrmax.errors import MapError, QRMaxError, SourceError, UnknownNameError
 from qrmax.source import Source
-from qrmax.worlds.grid import load_map, parse_map
+from qrmax.worlds.grid import GridMap, format_map, load_map, map_names, parse_map
 
 
 def error_of(text: str) -> list[str]:
@@ -203,3 +203,23 @@ def test_any_text_is_a_map_or_an_error_of_ours(text: str) -> None:
         assert grid.targets().shape == (grid.n_states, 4)
         assert grid.label().shape == (grid.n_states,)
     assert time.process_time() - started < 1.0
+
+
+@pytest.mark.parametrize("name", map_names())
+def test_a_map_that_is_written_is_read_again(name: str) -> None:
+    assert_written_and_read(load_map(name))
+
+
+def test_tiles_and_slips_of_ones_own_are_written_as_well() -> None:
+    text = "start: 1,0\nslips: any\ntiles: p=printer, c=cocoa\n\np . c|.\n-   -\n# * . m\n"
+    grid = parse_map(Source("my.own.txt", text))
+    assert_written_and_read(grid)
+    assert grid.name == "my.own"
+
+
+def assert_written_and_read(grid: GridMap) -> None:
+    again = parse_map(Source(f"{grid.name}.txt", format_map(grid)))
+    for field in ("name", "text", "rows", "tiles", "start", "slips"):
+        assert getattr(again, field) == getattr(grid, field), field
+    assert (again.wall_right == grid.wall_right).all()
+    assert (again.wall_below == grid.wall_below).all()

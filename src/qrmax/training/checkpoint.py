@@ -43,6 +43,7 @@ from qrmax.training.evaluation import Point
 from qrmax.training.run import Run
 from qrmax.training.stopping import as_rule, rule_as_data
 from qrmax.training.trainer import STREAMS, Progress, Session, TrainingConfig
+from qrmax.worlds.grid import GridMap, format_map, parse_map
 
 FORMAT = "qrmax run"
 TABULAR, CONTINUOUS, ENVIRONMENT = "tabular", "continuous", "environment"  # what is played
@@ -160,6 +161,8 @@ def _describe_task(session: Session) -> dict[str, Any]:
         return {**described, "episodes": task.episodes}
     assert isinstance(player, Play)  # it plays a problem
     described |= {"max_episode_steps": task.max_episode_steps, "state": player.state.tolist()}
+    if isinstance(task.world, GridMap):
+        described["map"] = {"name": task.world.name, "text": format_map(task.world)}
     if isinstance(player, PlaneSimulator):
         described["position"] = player.position.tolist()
         described["columns"] = player.problem.plane.columns
@@ -241,6 +244,16 @@ def _point(row: list[Any]) -> Point:
     return point
 
 
+def _map(task: Mapping[str, Any], states: int) -> GridMap | None:
+    """The map that the problem was made of, to look at; none where it was made of none."""
+    if "map" not in task:
+        return None
+    grid = parse_map(Source(f"{task['map']['name']}.txt", task["map"]["text"]))
+    if grid.n_states != states:
+        raise CheckpointError(f"a map of {grid.n_states} cells, and {states} states")
+    return grid
+
+
 def _problem(task: Mapping[str, Any], arrays: Arrays) -> Problem:
     parts = _under("problem.", arrays)
     return Problem(
@@ -256,6 +269,7 @@ def _problem(task: Mapping[str, Any], arrays: Arrays) -> Problem:
         parts["label"],
         max_episode_steps=task["max_episode_steps"],
         name=task["name"],
+        world=_map(task, len(parts["succ"])),
     )
 
 
@@ -270,6 +284,7 @@ def _continuous_problem(task: Mapping[str, Any], arrays: Arrays) -> ContinuousPr
         start=task["start"],
         max_episode_steps=task["max_episode_steps"],
         name=task["name"],
+        world=_map(task, len(parts["label"])),
     )
 
 

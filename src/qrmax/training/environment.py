@@ -228,8 +228,8 @@ def _observations(layer: Any) -> Observations:
     if type(space).__name__ != "Box" or np.dtype(space.dtype).kind not in "fiu":
         raise ParameterError(
             f"observations are {str(space)[:80]}; this agent needs a Box of numbers. Observations "
-            "that can be numbered are for the others, such as 'qrmax'; those of several parts can be "
-            "put into one by gymnasium.wrappers.FlattenObservation"
+            "that can be numbered are for the others, such as 'qrmax'; those of several parts can "
+            "be put into one by gymnasium.wrappers.FlattenObservation"
         )
     return Observations(space.low, space.high)
 

@@ -212,6 +212,21 @@ def _number_of(grid: GridMap, proposition: str) -> int:
     return labels.index(wanted) if wanted in labels else -1
 
 
+def format_map(grid: GridMap) -> str:
+    """A map as text, from which `parse_map` makes it again.
+
+    >>> print(format_map(load_map("map4"))[:33])
+    start: 2,7
+    slips: perpendicular
+    <BLANKLINE>
+    """
+    own = [f"{tile}={name}" for tile, name in grid.tiles.items() if TILES.get(tile) != name]
+    lines = [f"start: {grid.start[0]},{grid.start[1]}", f"slips: {grid.slips}"]
+    if own:
+        lines.append(f"tiles: {', '.join(own)}")
+    return "\n".join([*lines, "", grid.text, ""])
+
+
 def parse_map(source: Source) -> GridMap:
     """Read a map from text."""
     lines = [line.rstrip() for line in source.lines()]
