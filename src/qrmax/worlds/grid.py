@@ -215,10 +215,9 @@ def _number_of(grid: GridMap, proposition: str) -> int:
 def format_map(grid: GridMap) -> str:
     """A map as text, from which `parse_map` makes it again.
 
-    >>> print(format_map(load_map("map4"))[:33])
+    >>> print(format_map(load_map("map4"))[:31])
     start: 2,7
     slips: perpendicular
-    <BLANKLINE>
     """
     own = [f"{tile}={name}" for tile, name in grid.tiles.items() if TILES.get(tile) != name]
     lines = [f"start: {grid.start[0]},{grid.start[1]}", f"slips: {grid.slips}"]
