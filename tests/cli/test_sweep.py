@@ -205,7 +205,7 @@ def test_a_run_that_fails_makes_the_exit_code_1_and_is_tried_again(tmp_path: Pat
 
 def test_progress_on_a_terminal_is_one_line_that_is_gone_in_the_end(tmp_path: Path) -> None:
     write_study(tmp_path, LONG)
-    shown = on_a_terminal(tmp_path, "--workers", "2", *OFTEN)
+    shown = on_a_terminal(tmp_path, "--workers", "1", *OFTEN)  # two may end at the same moment
     line = r"\[(#*)(\.*)\] (\d) of 3 runs  ([\d,]+) steps/s"
     looks = re.findall(line, shown)
     assert len(looks) > 5

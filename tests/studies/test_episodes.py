@@ -8,6 +8,7 @@ import polars
 import pytest
 
 import qrmax
+from command_line import run
 from qrmax.errors import StoreError, StudyError
 from qrmax.report.study_table import study_table
 from qrmax.studies.store import Store
@@ -114,3 +115,15 @@ def test_a_folder_knows_its_study_again(tmp_path: Path) -> None:
     study = row(tmp_path, ROW_STUDY)
     qrmax.sweep(study, folder=tmp_path / "results", workers=1, only={"seed": "0"})
     assert Store(tmp_path / "results").study() == study
+
+
+@pytest.mark.parametrize(("max_steps", "warned"), [(2399, True), (2400, False)])
+def test_a_plan_says_where_steps_may_end_before_the_episodes_do(
+    tmp_path: Path, max_steps: int, warned: bool
+) -> None:
+    write_tiny(tmp_path)
+    text = ROW_STUDY.replace("max_steps = 10_000", f"max_steps = {max_steps}")
+    (tmp_path / "row.toml").write_text(text)
+    planned = run("plan", "row.toml", cwd=tmp_path)
+    assert planned.returncode == 0
+    assert ("40 episodes may have 2,400 steps" in planned.stderr) is warned

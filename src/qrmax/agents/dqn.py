@@ -34,7 +34,7 @@ from qrmax.planning.arrays import IntArray
 from qrmax.seeding import Stream
 
 Single = NDArray[np.float32]  # the precision of the networks
-MOST_REMEMBERED = 10**7  # transitions: more than a gigabyte
+MOST_REMEMBERED = 10**7  # transitions, of some hundred bytes each
 MOST_HIDDEN = 8192  # units: two layers of them are 256 MB, and more than any such task needs
 
 

@@ -140,9 +140,11 @@ def plan_study(
 
 def _warn_of_few_steps(study: Study) -> None:
     """A run that ends before all its episodes have begun is no number for the table."""
+    if study.max_episodes is None:
+        return
     specs = {cell.problem.label: cell.problem for cell in study.cells}
-    longest = max((spec.make().max_episode_steps or 0 for spec in specs.values()), default=0)
-    if study.max_episodes and study.max_steps < (needed := study.max_episodes * longest):
+    needed = study.max_episodes * max(s.make().max_episode_steps or 0 for s in specs.values())
+    if study.max_steps < needed:
         warn(
             f"{study.max_episodes:,} episodes may have {needed:,} steps, but max_steps is "
             f"{study.max_steps:,}: the table leaves out runs that end before"
