@@ -10,9 +10,11 @@ DEV_INSTALLED := $(VENV)/.dev-installed
 DQN_INSTALLED := $(VENV)/.dqn-installed
 BENCH_INSTALLED := $(VENV)/.bench-installed
 FUZZ_INSTALLED := $(VENV)/.fuzz-installed
+# pip's options for PyTorch alone, such as those of its CPU build
+TORCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check dqn bench fuzz paper table6 bucket format clean
+.PHONY: help demo test check dqn bench fuzz kill tamper paper table6 bucket format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,10 +32,11 @@ check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-dqn: $(DQN_INSTALLED)  ## install PyTorch for the agents dqn and dqn-rm; from then on, make test has their tests, too
+dqn: $(DQN_INSTALLED)  ## install PyTorch (large: it says how to get the CPU build) for dqn and dqn-rm; make test has their tests then
 
-bench: $(BENCH_INSTALLED)  ## planning beside its peers; learners beside plain Python; sweeps beside their runs; formulas
+bench: $(BENCH_INSTALLED)  ## planning beside its peers; the first run; learners beside plain Python; sweeps beside their runs; formulas
 	$(BIN)/python bench/planning.py
+	$(BIN)/python bench/compiling.py
 	$(BIN)/python bench/learning.py
 	$(BIN)/python bench/episodes.py
 	$(BIN)/python bench/buckets.py
@@ -43,6 +46,14 @@ bench: $(BENCH_INSTALLED)  ## planning beside its peers; learners beside plain P
 FUZZ_SECONDS ?= 60
 fuzz: $(FUZZ_INSTALLED)  ## every parser on changed and broken texts, for FUZZ_SECONDS (60)
 	$(BIN)/python fuzz/parsers.py -max_total_time=$(FUZZ_SECONDS)
+
+CAMPAIGN := PYTHONPATH=tests $(BIN)/python -m campaigns
+kill: $(DEV_INSTALLED)  ## random signals to sweeps and to a Ray cluster: the results stay the same (20 minutes)
+	$(CAMPAIGN).kill
+	$(CAMPAIGN).kill_ray
+
+tamper: $(DEV_INSTALLED)  ## run files whose tables lie: refused, or trained on; never a hang or a crash (30 minutes)
+	$(CAMPAIGN).tamper
 
 PUBLISHED := --protocol as-published
 DESCRIBED := --protocol as-described
@@ -95,6 +106,12 @@ $(DEV_INSTALLED): $(INSTALLED)
 
 $(DQN_INSTALLED): $(DEV_INSTALLED)
 	@echo "installing PyTorch and Stable-Baselines3 (once) ..." >&2
+	@test -n '$(TORCH)' || { \
+	    echo "  On Linux, PyPI's PyTorch brings some 5.5 GB of CUDA libraries, which these agents do not use."; \
+	    echo "  Its CPU build takes 0.8 GB. To have that instead, break off now (Ctrl-C) and give pip's"; \
+	    echo "  options for it, which PyTorch's own page on installation (Get Started, CPU) shows:"; \
+	    echo "      make dqn TORCH='--index-url ADDRESS'"; } >&2
+	@test -z '$(TORCH)' || $(PIP) $(TORCH) torch
 	@$(PIP) --no-build-isolation --editable '.[dev,ray,dqn]'
 	@touch $@
 

@@ -176,6 +176,7 @@ def solve_storm(mdp: Mdp) -> Solution:
     The discount becomes a (1 - gamma) step into a sink. Storm has discounted rewards of its own
     (`Cdiscount`), but solves those by value iteration on the whole model; only the reachability
     form, which wants rewards >= 0, gets the topological solver, twice as fast on these problems.
+    If there are only costs, they are what is minimised.
     """
     _storm(_tiny())
     return _storm(mdp)
@@ -186,7 +187,8 @@ def _storm(mdp: Mdp) -> Solution:
     from stormpy import environments
 
     begin = perf_counter()
-    leaking = _leaking(mdp)
+    costs = bool((mdp.reward <= 0.0).all())
+    leaking = _leaking(mdp._replace(reward=-mdp.reward) if costs else mdp)
     model = _umb_model(pairs(leaking), leaking.terminal, mdp.start)
     built = perf_counter()
 
@@ -198,9 +200,12 @@ def _storm(mdp: Mdp) -> Solution:
     # Storm stops on the last change; this factor makes that a bound of the error in a component.
     # Errors may add up along the components, so what was achieved has to be checked.
     solver.precision = stormpy.Rational(mdp.error * (1.0 - mdp.gamma) / mdp.gamma)
-    formula = stormpy.parse_property('R{"r"}max=? [ F "done" ]')
+    best = "min" if costs else "max"
+    formula = stormpy.parse_property(f'R{{"r"}}{best}=? [ F "done" ]')
     result = stormpy.model_checking(model, formula, environment=environment)
     value = np.array(result.get_value_vector())[: mdp.terminal.size]
+    if costs:
+        value = -value
     return Solution(value, built - begin, perf_counter() - built)
 
 

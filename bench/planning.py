@@ -4,11 +4,15 @@
     python bench/planning.py --quick     without the largest grid
 
 The problem: an open n x n grid, four moves, slip 0.2, and nine task states (eight cells to visit in
-order, then 1 is paid), gamma 0.99. Peers get the product of world and task, we get the two factors.
+order, then 1 is paid), gamma 0.99; and the same grid where every step until then costs 1 instead.
+Peers get the product of world and task, we get the two factors.
 Each contender runs in a process of its own, best of three; building its model and solving are timed
 apart, imports and compilation are not timed. Memory is the peak of the process, and how much of it
 came after the input was there. The error is the largest relative error of any single value, against
 values whose Bellman equations hold to 15 digits.
+
+Then qrmax alone at three sizes: step costs and recurrent problems beside sparse rewards, with the
+number of backups per pair, the seconds, and the bound on the error of the start value.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -37,35 +42,67 @@ PEERS = {"QuantEcon": "quantecon", "Storm": "stormpy", "SciPy": "scipy"}  # and 
 TARGETS = {"QuantEcon": 5.0, "Storm": 3.0}  # how many times faster we want to be, at the least
 
 
-def open_grid(size: int) -> qrmax.Problem:
-    """An empty grid with eight random cells to visit in order."""
+def open_grid(
+    size: int, cost: float = 0.0, stages: int = STAGES, prize: float = 1.0, forever: bool = False
+) -> qrmax.Problem:
+    """An empty grid with random cells to visit in order, once or again and again."""
     rows = ("." * size,) * size
     no_walls = np.zeros((size, size), dtype=bool)
     grid = GridMap("open", "", rows, {}, no_walls, no_walls, (0, 0))
     succ, prob = slippery_moves(
         grid.targets(), slip=0.2, slips="perpendicular", blocked_moves_slip=False
     )
-    goals = np.random.default_rng(0).choice(size * size, STAGES, replace=False)
+    goals = np.random.default_rng(0).choice(size * size, stages, replace=False)
     label = np.zeros(size * size, dtype=np.int32)
-    label[goals] = np.arange(1, STAGES + 1)
+    label[goals] = np.arange(1, stages + 1)
+    last = 0 if forever else stages
     edges = [
-        qrmax.Edge(f"q{i}", f"goal{i}", f"q{i + 1}", float(i == STAGES - 1)) for i in range(STAGES)
+        qrmax.Edge(
+            f"q{i}", f"goal{i}", f"q{i + 1 if i < stages - 1 else last}", prize * (i == stages - 1)
+        )
+        for i in range(stages)
     ]
-    machine = qrmax.RewardMachine(edges, initial="q0", success=[f"q{STAGES}"])
-    labels = [set(), *({f"goal{i}"} for i in range(STAGES))]
-    return qrmax.Problem(qrmax.TabularMDP(succ, prob, start=0), machine, labels, label)
+    machine = qrmax.RewardMachine(edges, initial="q0", success=[] if forever else [f"q{last}"])
+    labels = [set(), *({f"goal{i}"} for i in range(stages))]
+    reward = np.full(succ.shape, -cost)
+    return qrmax.Problem(qrmax.TabularMDP(succ, prob, reward, start=0), machine, labels, label)
+
+
+def corridor(length: int, cost: float) -> qrmax.Problem:
+    """Cells in a row, steps left and right; the right end pays 1 and ends the episode."""
+    cells = np.arange(length)
+    succ = np.stack([np.maximum(cells - 1, 0), np.minimum(cells + 1, length - 1)], axis=1)
+    shape = (length, 2, 1)
+    mdp = qrmax.TabularMDP(succ[:, :, None], np.ones(shape), np.full(shape, -cost), start=0)
+    machine = qrmax.RewardMachine(
+        [qrmax.Edge("go", "end", "there", 1.0)], initial="go", success=["there"]
+    )
+    return qrmax.Problem(mdp, machine, [(), ("end",)], (cells == length - 1).astype(np.int32))
+
+
+def ring(length: int, rewards: str) -> qrmax.Problem:
+    """States in a circle, one action: recurrent and periodic."""
+    reward = np.full(length, -1.0)
+    if rewards == "random":
+        reward = np.random.default_rng(0).normal(size=length)
+    succ = (np.arange(length) + 1) % length
+    mdp = qrmax.TabularMDP(
+        succ[:, None, None], np.ones((length, 1, 1)), reward[:, None, None], start=0
+    )
+    machine = qrmax.RewardMachine([], initial="go", states=["go"])
+    return qrmax.Problem(mdp, machine, [()], np.zeros(length, dtype=np.int32))
 
 
 def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def run_ours(size: int, tolerance: float) -> tuple[dict[str, float], np.ndarray]:
+def run_ours(size: int, tolerance: float, cost: float) -> tuple[dict[str, float], np.ndarray]:
     from qrmax.planning.models import model_of  # here, so as not to weigh on the peers
     from qrmax.planning.policy_evaluation import warm_up
 
     warm_up()
-    problem = open_grid(size)
+    problem = open_grid(size, cost, prize=float(cost == 0.0))
     before = peak_megabytes()
     begin = perf_counter()
     model_of(problem)
@@ -82,7 +119,7 @@ def run_ours(size: int, tolerance: float) -> tuple[dict[str, float], np.ndarray]
     return figures, solution.value.reshape(-1)
 
 
-def run_peer(name: str, size: int) -> tuple[dict[str, float], np.ndarray]:
+def run_peer(name: str, size: int, cost: float) -> tuple[dict[str, float], np.ndarray]:
     import peers  # here, so as not to weigh on us
 
     solvers = {
@@ -90,7 +127,7 @@ def run_peer(name: str, size: int) -> tuple[dict[str, float], np.ndarray]:
         "Storm": peers.solve_storm,
         "SciPy": peers.solve_scipy,
     }
-    product = open_grid(size).product()
+    product = open_grid(size, cost, prize=float(cost == 0.0)).product()
     mdp = peers.Mdp(
         np.array(product.succ),
         np.array(product.prob),
@@ -106,22 +143,38 @@ def run_peer(name: str, size: int) -> tuple[dict[str, float], np.ndarray]:
     return {"build": build, "solve": solve, "before": before, "peak": peak_megabytes()}, value
 
 
-def run_here(name: str, size: int, tolerance: float, save_to: str) -> None:
-    figures, value = run_ours(size, tolerance) if name == "qrmax" else run_peer(name, size)
+def run_here(name: str, size: int, tolerance: float, cost: float, save_to: str) -> None:
+    if name == "qrmax":
+        figures, value = run_ours(size, tolerance, cost)
+    else:
+        figures, value = run_peer(name, size, cost)
     if save_to:
         np.save(save_to, value)
     print(json.dumps(figures))
 
 
 def run_apart(
-    name: str, size: int, folder: Path, *, tolerance: float = OUR_TOLERANCE, repeats: int = REPEATS
+    name: str,
+    size: int,
+    folder: Path,
+    *,
+    cost: float = 0.0,
+    tolerance: float = OUR_TOLERANCE,
+    repeats: int = REPEATS,
 ) -> dict[str, float]:
     """The best of some runs, each in its own process; its values are left in the folder."""
     print(f"  {name}, {size} x {size} ...", file=sys.stderr, flush=True)
     runs = []
     for _ in range(repeats):
         command = [sys.executable, __file__, "--contender", name, "--size", str(size)]
-        command += ["--tolerance", str(tolerance), "--save-to", str(folder / f"{name}.npy")]
+        command += [
+            "--cost",
+            str(cost),
+            "--tolerance",
+            str(tolerance),
+            "--save-to",
+            str(folder / f"{name}.npy"),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"{name} failed:\n{done.stderr}")
@@ -135,12 +188,13 @@ def error_of(value: np.ndarray, exact: np.ndarray) -> float:
     return float((np.abs(value - exact)[live] / np.abs(exact[live])).max())
 
 
-def compare(size: int, folder: Path) -> None:
-    run_apart("qrmax", size, folder, tolerance=1e-15, repeats=1)
+def compare(size: int, folder: Path, cost: float = 0.0) -> None:
+    run_apart("qrmax", size, folder, cost=cost, tolerance=1e-15, repeats=1)
     exact = np.load(folder / "qrmax.npy")
     present = [name for name, package in PEERS.items() if find_spec(package)]
-    rows = {name: run_apart(name, size, folder) for name in ("qrmax", *present)}
-    print(f"{size} x {size} grid x {STAGES + 1} task states x 4 actions, gamma {GAMMA}")
+    rows = {name: run_apart(name, size, folder, cost=cost) for name in ("qrmax", *present)}
+    rewards = f"every step costs {cost:g}" if cost else "1 at the end"
+    print(f"{size} x {size} grid x {STAGES + 1} task states x 4 actions, gamma {GAMMA}, {rewards}")
     print("            build s  solve s  solve/ours  peak MB  of it for solving  error")
     for name, row in rows.items():
         error = error_of(np.load(folder / f"{name}.npy"), exact)
@@ -174,20 +228,61 @@ def scale(sizes: list[int], folder: Path) -> None:
         )
 
 
+def step_costs(quick: bool) -> None:
+    """Step costs and recurrent problems beside sparse rewards."""
+    from qrmax.planning.policy_evaluation import warm_up
+
+    warm_up()
+    grids = (100, 200, 400)
+    kinds: list[tuple[str, float, tuple[int, ...], Callable[[int], qrmax.Problem]]] = [
+        ("corridor, 1 at the end", GAMMA, (2000, 8000, 32000), lambda n: corridor(n, 0.0)),
+        ("  and 0.001 per step", GAMMA, (2000, 8000, 32000), lambda n: corridor(n, 0.001)),
+        ("grid, 1 at the end", GAMMA, grids, lambda n: open_grid(n, 0.0, stages=1)),
+        ("  and 0.001 per step", GAMMA, grids, lambda n: open_grid(n, 0.001, stages=1)),
+        ("ring, -1 per step", 0.99999, (8, 800, 80000), lambda n: ring(n, "same")),
+        ("  both signs", 0.99999, (8, 800, 80000), lambda n: ring(n, "random")),
+        ("patrol of 3 cells", 0.999, (25, 50, 100), lambda n: open_grid(n, 0.0, 3, forever=True)),
+        ("  and 0.001 per step", 0.999, (25, 50, 100), lambda n: open_grid(n, 0.001, 3, 1.0, True)),
+    ]
+    print("\nqrmax alone, to the default tolerance: sparse rewards, step costs, recurrent problems")
+    print(
+        "                          gamma    size  backups a pair  solve s  start value  error bound"
+    )
+    for name, gamma, sizes, make in kinds:
+        for size in sizes[:2] if quick else sizes:
+            problem = make(size)
+            begin = perf_counter()
+            solution = qrmax.solve(problem, gamma)
+            seconds = perf_counter() - begin
+            for _ in range(REPEATS - 1):
+                begin = perf_counter()
+                qrmax.solve(problem, gamma)
+                seconds = min(seconds, perf_counter() - begin)
+            live = problem.n_states * int((~problem.table.terminal).sum())
+            print(
+                f"{name:<24} {gamma:>7} {size:>7} {solution.backups / live:>15.1f} {seconds:>8.3f} "
+                f"{solution.start_value:>12.5g} {solution.start_error_bound:>12.0e}"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="leave out the largest grid")
     parser.add_argument("--contender", choices=["qrmax", *PEERS], help=argparse.SUPPRESS)
     parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--cost", type=float, default=0.0, help=argparse.SUPPRESS)
     parser.add_argument("--tolerance", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--save-to", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.contender:
-        run_here(given.contender, given.size, given.tolerance, given.save_to)
+        run_here(given.contender, given.size, given.tolerance, given.cost, given.save_to)
         return
     with tempfile.TemporaryDirectory() as folder:
         compare(100, Path(folder))
+        print()
+        compare(100, Path(folder), cost=1.0)
         scale([100, 316] if given.quick else [100, 316, 1000], Path(folder))
+    step_costs(given.quick)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@ from pathlib import Path
 from time import perf_counter
 
 import qrmax
-from qrmax.planning.compilation import is_compiled
-from qrmax.planning.kernels import solve_layer
 from qrmax.planning.policy_evaluation import warm_up
-from qrmax.worlds.picture import draw, save_png, write
+from qrmax.report.map_picture import draw_map
+from qrmax.worlds.picture import write
 
 TASKS = {
     "map0": ["exp0"],
@@ -24,18 +23,16 @@ PICTURES = Path("results/optima")
 
 def main() -> None:
     """Show each map with its picture and the optimum of each of its tasks."""
-    if not is_compiled(solve_layer):
-        print("compiling the planner (once, less than a minute) ...", flush=True)
     warm_up()
     PICTURES.mkdir(parents=True, exist_ok=True)
     for name, tasks in TASKS.items():
         grid = qrmax.load_map(name)
-        save_png(draw(grid, grid.start_state), PICTURES / f"{name}.png")
+        draw_map(grid).save(PICTURES / f"{name}.svg")
         print(f"\n{name}\n\n{write(grid, grid.start_state)}\n")
         print("task  states      start value  success  mean length  nominal length  seconds")
         for task in tasks:
             show_optimum(f"office/{name}/{task}", task)
-    print(f"\npictures of the maps: {PICTURES}/*.png")
+    print(f"\npictures of the maps: {PICTURES}/*.svg")
 
 
 def show_optimum(name: str, task: str) -> None:

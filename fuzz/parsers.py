@@ -24,10 +24,14 @@ with atheris.instrument_imports(include=["qrmax"]):
     from qrmax.automata.guards import Guard
     from qrmax.automata.logic import LOGICS
     from qrmax.errors import QRMaxError
+    from qrmax.model.formats import drn
+    from qrmax.model.labelled import LabelledMDP
     from qrmax.source import Source
+    from qrmax.worlds.catalog import make
     from qrmax.worlds.grid import MAPS, map_names, parse_map
 
 LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=4096", "-len_control=0"]
+SMALL = ("river-swim/patrol", "river-swim/noisy-patrol")  # problems, as models
 WRITTEN = (".toml", ".json", ".dot", ".mmd", ".hoa")
 FORMULAS = {
     "ltlf": ("F(a & F b) & G !c", "(a U b) R (c W d) -> X WX last", 'a M "b c" <-> N true'),
@@ -56,6 +60,7 @@ PARSERS: list[Callable[[str], object]] = [
     lambda text: parse_map(Source("fuzz.txt", text)),
     *map(_compiler, LOGICS),
     *map(_task_reader, (*WRITTEN, ".txt")),
+    lambda text: drn.parse(Source("fuzz.drn", text)),
 ]
 
 
@@ -80,7 +85,8 @@ def seeds() -> list[tuple[int, str]]:
         if suffix != ".hoa" or not load_task(name).is_random
     ]
     others = [(first + 1, RMSPEC), (first + len(WRITTEN), TORO_ICARTE), (0, 'a & !(b | "c d")')]
-    return [*maps, *formulas, *tasks, *others]
+    models = [(len(PARSERS) - 1, drn.format(LabelledMDP.of(make(name)))) for name in SMALL]
+    return [*maps, *formulas, *tasks, *others, *models]
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from qrmax._version import __version__
 from qrmax.worlds.on_import import after_import
 
 if TYPE_CHECKING:
+    from qrmax import patterns as patterns
     from qrmax.automata.checks import check_task as check_task
     from qrmax.automata.compile import compile_formula as compile_formula
     from qrmax.automata.dfa import DFA as DFA
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from qrmax.errors import QRMaxError as QRMaxError
     from qrmax.errors import QRMaxWarning as QRMaxWarning
     from qrmax.model.continuous import ContinuousProblem as ContinuousProblem
+    from qrmax.model.files import load_model as load_model
+    from qrmax.model.files import save_model as save_model
+    from qrmax.model.labelled import LabelledMDP as LabelledMDP
     from qrmax.model.mdp import TabularMDP as TabularMDP
     from qrmax.model.problem import Problem as Problem
     from qrmax.planning.fine_grid import FineSolution as FineSolution
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
     from qrmax.worlds.gymnasium import OfficeEnv as OfficeEnv
     from qrmax.worlds.gymnasium import ProblemEnv as ProblemEnv
     from qrmax.worlds.gymnasium import TaskWrapper as TaskWrapper
+    from qrmax.worlds.minigrid import minigrid as minigrid
 
 _HOME = {
     "ContinuousEnv": "worlds.gymnasium",
@@ -66,6 +71,7 @@ _HOME = {
     "FineSolution": "planning.fine_grid",
     "GridMap": "worlds.grid",
     "Guard": "automata.guards",
+    "LabelledMDP": "model.labelled",
     "OfficeEnv": "worlds.gymnasium",
     "Problem": "model.problem",
     "ProblemEnv": "worlds.gymnasium",
@@ -84,10 +90,13 @@ _HOME = {
     "evaluate": "planning.policy_evaluation",
     "load": "training.checkpoint",
     "load_map": "worlds.grid",
+    "load_model": "model.files",
     "load_study": "studies.expand",
     "load_task": "automata.files",
     "make": "worlds.catalog",
+    "minigrid": "worlds.minigrid",
     "results": "studies.results",
+    "save_model": "model.files",
     "save_task": "automata.files",
     "solve": "planning.value_iteration",
     "solve_continuous": "planning.fine_grid",
@@ -96,10 +105,14 @@ _HOME = {
     "train": "training.run",
 }
 
-__all__ = ["__version__", *_HOME]
+_MODULES = ("patterns",)
+
+__all__ = ["__version__", *_HOME, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"qrmax.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'qrmax' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"qrmax.{_HOME[name]}"), name)

@@ -10,10 +10,11 @@
     ├── TaskError         (ValueError)    a reward machine that makes no sense, or its file
     ├── MapError          (ValueError)    a map file that makes no sense
     ├── ModelError        (ValueError)    arrays that are no decision process
-    ├── ObservationError  (ValueError)    what an environment showed is no observation
+    ├── ObservationError  (ValueError)    what an environment gave is no observation, or no reward
     ├── CheckpointError   (ValueError)    a file that holds no run, or not all of it
     ├── StudyError        (ValueError)    a study that makes no sense; every mistake is listed
     ├── StoreError        (RuntimeError)  a results folder that is in use, or is none
+    ├── ClusterError      (ConnectionError)  a cluster that does not answer any more
     ├── MissingExtraError (ImportError)   something that has to be installed first
     └── ConvergenceError  (RuntimeError)  an iteration that did not settle
 
@@ -84,7 +85,7 @@ class ModelError(QRMaxError, ValueError):
 
 
 class ObservationError(QRMaxError, ValueError):
-    """What an environment showed cannot be an observation: NaN, infinite, of another shape."""
+    """An observation or a reward that cannot be one: NaN, infinite, of another shape."""
 
 
 class CheckpointError(QRMaxError, ValueError):
@@ -97,6 +98,10 @@ class StudyError(QRMaxError, ValueError):
 
 class StoreError(QRMaxError, RuntimeError):
     """A results folder that cannot be used."""
+
+
+class ClusterError(QRMaxError, ConnectionError):
+    """A cluster that does not answer any more."""
 
 
 class MissingExtraError(QRMaxError, ImportError):
@@ -185,7 +190,15 @@ def did_you_mean(given: str, names: Iterable[str]) -> str:
     >>> did_you_mean("tea", ["coffee", "mail"])
     ''
     """
-    return "".join(f"did you mean {name!r}?" for name in _nearest(given, names, 1))
+    return "".join(f"did you mean {name!r}?" for name in nearest(given, names, 1))
+
+
+def nearest(given: str, names: Iterable[str], most: int) -> list[str]:
+    """The names that are spelt most like the one given, the nearest first."""
+    from difflib import get_close_matches  # only ever needed to word an error
+
+    plain = {name.lower(): name for name in names}
+    return [plain[match] for match in get_close_matches(given[:80].lower(), plain, n=most)]
 
 
 def _is_a(kind: type, value: Any) -> bool:
@@ -197,12 +210,5 @@ def _some(given: str, names: Sequence[str]) -> str:
     """The names there are; of many only those nearest to the one given."""
     if len(names) <= _FEW:
         return ", ".join(names)
-    shown = _nearest(given, names, 5) or names[:5]
+    shown = nearest(given, names, 5) or names[:5]
     return f"{', '.join(shown)}, ... ({len(names)} in all)"
-
-
-def _nearest(given: str, names: Iterable[str], most: int) -> list[str]:
-    from difflib import get_close_matches  # only ever needed to word an error
-
-    plain = {name.lower(): name for name in names}
-    return [plain[match] for match in get_close_matches(given[:80].lower(), plain, n=most)]

@@ -10,8 +10,10 @@ Maps, tasks and guards are texts that people write, so what is wrong with one is
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +24,7 @@ AnyError = TypeVar("AnyError", bound=Exception)
 
 MAX_BYTES = 64 * 2**20  # a 4000 x 4000 map; anything larger is surely not meant to be read as text
 EXCERPT_WIDTH = 72
+LOOP = "it is a symbolic link that leads back to itself"
 HERE = Path()
 
 
@@ -41,10 +44,10 @@ class Source:
     text: str
 
     @staticmethod
-    def read(path: str | os.PathLike[str]) -> Source:
+    def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Source:
         """Read a UTF-8 file; a `SourceError` says why where that is not possible."""
         try:
-            problem = _unreadable(Path(path).stat())
+            problem = _unreadable(Path(path).stat(), max_bytes)
             data = b"" if problem else Path(path).read_bytes()
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
@@ -123,25 +126,89 @@ class Source:
         return excerpt
 
 
+def check_output(path: str | os.PathLike[str]) -> None:
+    """Raise a `SourceError` where a file could not be written: to be asked before the work begins.
+
+    >>> check_output("missing/folder/policy.json")
+    Traceback (most recent call last):
+    ...
+    qrmax.errors.SourceError: missing/folder/policy.json: cannot be written: there is no folder ...
+    """
+    with _writing(path):
+        target = _target(path)
+        if not _is_there(target):
+            _check_folder(target.parent)
+            if not os.access(target.parent, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, f"the folder {target.parent} is read-only")
+        elif target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a folder; needed: the name of a file")
+        elif not os.access(target.parent if target.is_file() else target, os.W_OK):
+            raise PermissionError(errno.EACCES, f"{target} is read-only")
+
+
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file, whole or not at all: what was there stays until the new content is complete."""
-    unfinished: Path | None = None
-    try:
-        target = Path(path).resolve()  # a link stays a link
-        if target.exists() and not target.is_file():
+    """Write a file, whole or not at all: what was there stays until the new content is complete.
+
+    A symbolic link stays one: the file that it leads to is written, also where there is none yet.
+    """
+    with _writing(path):
+        target = _target(path)
+        if _is_there(target) and not target.is_file():
             target.write_bytes(data)  # a device or a pipe; a folder says that it is one
             return
+        _check_folder(target.parent)
         unfinished = target.parent / f".qrmax-{os.getpid()}.unfinished"
-        unfinished.write_bytes(data)
-        if target.exists():
-            unfinished.chmod(target.stat().st_mode)
-        unfinished.replace(target)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        if unfinished is not None:
+        try:
+            unfinished.write_bytes(data)
+            if target.exists():
+                unfinished.chmod(target.stat().st_mode)
+            unfinished.replace(target)
+        finally:
             with contextlib.suppress(OSError):
                 unfinished.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Have everything that goes wrong say which file could not be written, and why."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or error
         raise SourceError(f"{path or 'the empty path'}: cannot be written: {reason}") from error
+
+
+def _target(path: str | os.PathLike[str]) -> Path:
+    """The file that a path leads to, through links."""
+    try:
+        return Path(path).resolve()
+    except RuntimeError as error:  # so say some versions of Python
+        raise OSError(errno.ELOOP, LOOP) from error
+
+
+def _is_there(target: Path) -> bool:
+    """Whether there is something; an error where there never can be."""
+    try:
+        target.stat()
+    except FileNotFoundError:
+        return False
+    except NotADirectoryError:
+        _check_folder(target.parent)
+        raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, LOOP) from error
+        raise
+    return True
+
+
+def _check_folder(folder: Path) -> None:
+    """Name the part of a path that is missing, or is a file."""
+    for part in (*reversed(folder.parents), folder):
+        if not part.exists():
+            raise FileNotFoundError(errno.ENOENT, f"there is no folder {part}")
+        if not part.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{part} is no folder")
 
 
 def builtin_names(folder: Path, *suffixes: str) -> list[str]:
@@ -153,14 +220,14 @@ def builtin_names(folder: Path, *suffixes: str) -> list[str]:
     )
 
 
-def _unreadable(status: os.stat_result) -> str:
+def _unreadable(status: os.stat_result, max_bytes: int) -> str:
     """Why a file of this kind is not read, or nothing."""
     if stat.S_ISDIR(status.st_mode):
         return "is a directory; a text file is needed"
     if not stat.S_ISREG(status.st_mode):
         return "is not a regular file; a text file is needed"
-    if status.st_size > MAX_BYTES:
-        return f"{status.st_size >> 20} MiB; the largest allowed is {MAX_BYTES >> 20} MiB"
+    if status.st_size > max_bytes:
+        return f"{status.st_size >> 20} MiB; the largest allowed is {max_bytes >> 20} MiB"
     return ""
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 
 import qrmax
 from qrmax.agents import kernels
@@ -160,6 +161,12 @@ def test_what_is_out_of_bounds_is_clipped_and_what_has_none_is_squashed() -> Non
 # --- at both speeds
 
 
+@njit
+def bucket(ground: kernels.Ground, label: int) -> int:
+    """Compiled code alone can call it."""
+    return kernels._bucket(ground, label)
+
+
 def ground(buckets: Buckets, scale: np.ndarray) -> kernels.Ground:
     """A plane in which only the units matter; a line has a second coordinate that is not seen."""
     nowhere = np.zeros((1, 2))
@@ -172,7 +179,7 @@ def ground(buckets: Buckets, scale: np.ndarray) -> kernels.Ground:
 def compiled(buckets: Buckets, scale: np.ndarray, place: np.ndarray, label: int) -> int:
     where = ground(buckets, scale)
     where.position[: len(place)] = place
-    return kernels._bucket(where, label)
+    return bucket(where, label)
 
 
 LINE = Observations([0.0], [1.0])
@@ -214,7 +221,7 @@ def test_the_compiled_lookup_finds_each_of_thousands() -> None:
     where = ground(buckets, np.ones(2))
     for number in range(0, 2500, 7):
         where.position[:] = middles[number]
-        assert kernels._bucket(where, 0) == number
+        assert bucket(where, 0) == number
 
 
 @pytest.mark.parametrize("name", ["continuous/line/ab", "continuous/bottleneck/abc"])

@@ -143,6 +143,16 @@ def drawn(*, hopeful: bool, strength: float, draws: int = DRAWS) -> tuple[Belief
     return belief, seen
 
 
+@pytest.mark.skipif(not COMPILED, reason="takes many draws")
+def test_a_draw_so_small_that_its_inverse_overflows_is_that_of_nothing_seen() -> None:
+    n_x, n_actions = 8, 4
+    seen = Successors(n_x, n_actions).arrays
+    belief = make_belief(n_x, n_actions, seen.outcome.shape[1])
+    for state in range(20_000):  # 640,000 draws, of which 1 in 28,000 is that small
+        draw_posterior(seen, Prior(1e-6, False, LOWEST, SPAN, 1), np.uint64(state), belief)
+        assert np.isfinite(belief.rest).all()
+
+
 def of_pair(belief: Belief, x: int, a: int) -> tuple[dict[int, np.ndarray], np.ndarray, np.ndarray]:
     """Weights by successor, the rest and the rewards of all draws."""
     options = slice(a, belief.reward.shape[1], N_ACTIONS)

@@ -149,6 +149,7 @@ def test_automata_over_other_propositions_are_compared_over_all_of_them() -> Non
 def test_labels_may_hold_more_than_the_automaton_asks_for_but_are_no_text() -> None:
     dfa = compile_formula("F a")
     assert dfa.accepts([{"x", "a"}, ["y"]])
+    assert not dfa.accepts([{"a": False}])
     with pytest.raises(GuardError, match="a label is a set"):
         dfa.accepts(["a"])
     with pytest.raises(TaskError, match="no state 7; states: 0 to 1"):

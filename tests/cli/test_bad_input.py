@@ -57,7 +57,7 @@ PLAN = ("plan", "office/map1/exp1")
         (["solve", "--map", "decorated.txt", "--task", "exp1"], "the start is a decoration"),
         (["solve", "--map", "map1", "--task", "guard.toml"], "guard.toml, edges[0].when"),
         (["solve"], "or --map and --task"),
-        (["solve", "office/map1"], "make needs a task"),
+        (["solve", "office/map1"], "such as 'office/map1/exp5', or --task"),
         (["solve", "office//exp1"], "map"),
         (["solve", "ofice/map1/exp5"], "did you mean 'office/map1/exp5'?"),
         (["solve", "office/map1/exp1", "--map", "map2"], "says already"),
@@ -68,10 +68,10 @@ PLAN = ("plan", "office/map1/exp1")
         *(([*SOLVE, "--slip", p], f"slip is {p}") for p in ("-0.1", "1.1", "nan")),
         ([*SOLVE, "--slip", "x"], "'x' is not a valid float"),
         ([*SOLVE, "--slips", "up"], "'up' is not one of 'perpendicular', 'any'"),
-        ([*SOLVE, "--decoration-penalty", "inf"], "decoration_penalty is inf"),
-        ([*SOLVE, "--max-episode-steps", "0"], "max_episode_steps is 0"),
+        ([*SOLVE, "--decoration-penalty", "inf"], "error: --decoration-penalty is inf"),
+        ([*SOLVE, "--max-episode-steps", "0"], "error: --max-episode-steps is 0"),
         ([*SOLVE, "--max-episode-steps", "x"], "'x' is neither a whole number nor 'none'"),
-        ([*SOLVE, "--max-episode-steps", "9" * 20], "max_episode_steps"),
+        ([*SOLVE, "--max-episode-steps", "9" * 20], "--max-episode-steps"),
         ([*SOLVE, "--gama", "0.5"], "No such option"),
         (["plan"], "or --map and --task"),
         ([*PLAN, "--agent", "qmax"], "did you mean 'qrmax'?"),
@@ -79,9 +79,9 @@ PLAN = ("plan", "office/map1/exp1")
         ([*PLAN, "--epsilon", "x"], "'x' is not a valid float"),
         ([*PLAN, "--delta", "1"], "delta is 1.0"),
         ([*PLAN, "--gamma", "nan"], "gamma is nan"),
-        ([*PLAN, "--r-max", "-1"], "r_max is -1.0"),
+        ([*PLAN, "--r-max", "-1"], "--r-max is -1.0"),
         ([*PLAN, "--horizon", "0"], "horizon is 0"),
-        (["slove"], "No such command 'slove'"),
+        (["slove"], "No such command 'slove'; did you mean 'solve'?"),
         (["show", "mpa"], "No such command 'mpa'"),
         (["show", "map"], "Missing argument"),
         (["list", "colours"], "'colours' is not one of"),
@@ -116,4 +116,4 @@ def test_a_bad_discount_is_refused_before_anything_is_compiled(tmp_path: Path) -
     first = process.stderr.readline()
     process.kill()
     process.communicate()
-    assert first.startswith("error: gamma is 1.5")
+    assert first.startswith("error: --gamma is 1.5")

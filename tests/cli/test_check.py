@@ -53,6 +53,13 @@ def test_mistakes_are_told_and_make_the_check_fail(tmp_path: Path) -> None:
     ]
 
 
+def test_a_proposition_of_ones_own_is_told_how_to_be_known() -> None:
+    assert "--propositions NAME,..." in run("check", "F tea").stderr
+    known = run("check", "F tea", "--propositions", "tea")
+    assert known.returncode == 0
+    assert known.stderr == ""
+
+
 def test_mistakes_are_counted_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "odd.toml").write_text(ODD)
     assert run("check", "odd.toml", cwd=tmp_path).stdout.endswith("\nodd: 2 mistakes found\n")

@@ -48,7 +48,7 @@ def test_letters_and_compat_are_passed_on(tmp_path: Path) -> None:
         (("expp1", "exp1.toml"), "did you mean 'exp1'?"),
         (("exp1", "exp1.toml", "--letters", "f"), "not of the form f=coffee,g=office"),
         (("exp1", "there/"), "'there/' is a folder and cannot be written: give a file."),
-        (("exp1", "."), "'.' is a folder and cannot be written: give a file."),
+        (("exp1", "."), ".: cannot be written: is a folder; needed: the name of a file"),
         (("exp1", "exp1.toml", "--compat"), "letters and compat are for .txt files"),
     ],
 )

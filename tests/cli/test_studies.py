@@ -9,18 +9,14 @@ import io
 import json
 import re
 import shutil
-import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 import pytest
 
 import qrmax
-from command_line import run
-from qrmax.cli.main import main
+from command_line import Done, run, run_at_a_terminal
 from qrmax.studies.library import study_names
 from tiny_study import GOOD, agents, problems, seeds, write_tiny
 
@@ -43,30 +39,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copy(place: Path, tmp_path: Path) -> Path:
     """Another one, to be changed."""
     return Path(shutil.copytree(place, tmp_path / "copy"))
-
-
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def quickly(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Done]:
-    """Run the command in this process."""
-
-    def run_here(*arguments: str, cwd: Path = Path()) -> Done:
-        with monkeypatch.context() as changed:
-            changed.chdir(cwd)
-            changed.setattr(sys, "argv", ["qrmax", *arguments])
-            changed.setattr(warnings, "showwarning", None)  # main sets its own
-            with pytest.raises(SystemExit) as ended:
-                main()
-        return Done(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run_here
 
 
 # --- bad studies
@@ -137,7 +109,7 @@ def test_a_bad_study_is_a_message_for_each_mistake_and_nothing_is_created(
         (["sweep", "tiny.toml", "--only", "qrmax"], "not of the form KEY=PATTERN"),
         (["sweep", "tiny.toml", "--only", "agnet=qrmax"], "did you mean 'agent'?"),
         (["sweep", "tiny.toml", "--only", "agent=rmax"], "nothing of 'tiny' fits"),
-        (["sweep", "tiny.toml", "--checkpoint-every", "0"], "checkpoint_every is 0.0"),
+        (["sweep", "tiny.toml", "--checkpoint-every", "0"], "--checkpoint-every is 0.0"),
         (["sweep", "tiny.toml", "-o", "tiny.toml"], "is a file"),
         (["sweep", "tiny.toml", "-o", "tiny.toml/x"], "cannot be written: Not a directory"),
         (["plan", "none.toml"], "none.toml: cannot be read: No such file"),
@@ -271,6 +243,43 @@ def test_results_in_every_format_are_the_same_table(
     assert lines[0].startswith("| problem | label | seed | status | reached | steps | gap |")
     assert lines[2].startswith("| office/row/fetch | qrmax | 0 | done | ")
     assert len(lines) == 2 + 4
+
+
+def test_results_at_a_terminal_are_a_summary_of_each_agent_on_each_problem(place: Path) -> None:
+    shown = run_at_a_terminal("results", "results/tiny", cwd=place)
+    plain = run_at_a_terminal("results", "results/tiny", cwd=place, NO_COLOR="1")
+    assert "\x1b[3" in shown  # in colour
+    assert "\x1b[3" not in plain
+    text = re.sub(r"\x1b\[[\d;]*m", "", plain)
+    lines = text.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert lines[0].split() == [
+        "agent",
+        "runs",
+        "reached",
+        "median",
+        "mean",
+        "success",
+        "gap",
+    ]
+    frame = qrmax.results(place / "results" / "tiny")
+    assert len(re.findall(r"^  \S+ +\d+ +\d+ ", text, re.MULTILINE)) == len(
+        frame.unique(["problem", "label"])
+    )
+    assert "checked every 100:" in text
+    assert "qrmax results results/tiny --format csv" in text
+    csv = run_at_a_terminal("results", "results/tiny", "--format", "csv", cwd=place)
+    assert csv.startswith("problem,agent,label,seed,")
+
+
+def test_a_summary_can_be_asked_for_in_a_pipe_and_not_in_a_file(
+    place: Path, quickly: Callable[..., Done]
+) -> None:
+    done = quickly("results", "results/tiny", "--format", "summary", cwd=place)
+    assert (done.returncode, done.stdout.split()[:2]) == (0, ["agent", "runs"])
+    refused = quickly("results", "results/tiny", "--format", "summary", "-o", "x.csv", cwd=place)
+    assert refused.returncode == 2
+    assert "The summary is for terminals" in refused.stderr
 
 
 def test_results_go_into_a_file_whose_name_says_the_format(

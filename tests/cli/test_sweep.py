@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import resource
-import select
 import signal
 import socket
-import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +33,7 @@ from small_studies import (
     workers_of,
     write_study,
 )
+from terminal import Seen, Window, on_a_terminal
 
 OFTEN = ["--checkpoint-every", "0.3"]
 
@@ -204,102 +203,62 @@ def test_a_run_that_fails_makes_the_exit_code_1_and_is_tried_again(tmp_path: Pat
 
 
 def test_progress_on_a_terminal_is_one_line_that_is_gone_in_the_end(tmp_path: Path) -> None:
-    write_study(tmp_path, LONG)
-    shown = on_a_terminal(tmp_path, "--workers", "1", *OFTEN)  # two may end at the same moment
-    line = r"\[(#*)(\.*)\] (\d) of 3 runs  ([\d,]+) steps/s"
-    looks = re.findall(line, shown)
+    shown = swept_on_a_terminal(tmp_path, LONG)
+    line = r"^[━╸╺]{24}  (\d) of 3 runs  ([\d,]+) steps/s  \d:\d\d"
+    looks = [match for text in shown.rewrites if (match := re.match(line, text))]
     assert len(looks) > 5
-    assert {len(full) + len(rest) for full, rest, _, _ in looks} == {24}
-    counts = [int(done) for _, _, done, _ in looks]
+    counts = [int(look[1]) for look in looks]
     assert counts[0] == 0
     assert counts == sorted(counts)
     assert counts[-1] > 0
-    assert int(looks[-1][3].replace(",", "")) > 1000
-    assert re.search(rf"{line}  \d+:\d\d left", shown)
-    assert visible(shown) == ["results: 3 runs done", ""]
+    assert int(looks[-1][2].replace(",", "")) > 1000
+    assert any(re.search(line + r"  \d+:\d\d left$", text) for text in shown.rewrites)
+    assert shown.lines == ["results: 3 runs done"]
+
+
+def test_in_a_narrow_window_a_sweep_says_how_many_runs_and_how_long(tmp_path: Path) -> None:
+    shown = swept_on_a_terminal(tmp_path, LONG, "--verbose", columns=40)
+    drawn = [text for text in shown.rewrites if re.match(r"\d of 3 runs", text)]
+    assert max(map(len, drawn)) < 40
+    assert any(re.fullmatch(r"\d of 3 runs  \d:\d\d  \d+:\d\d left", text) for text in drawn)
+    assert not [line for line in shown.lines if "of 3 runs" in line]
+    assert sum(line.startswith("q-learning on ") for line in shown.lines) == 3  # what stays
 
 
 def test_progress_on_a_terminal_counts_failed_runs(tmp_path: Path) -> None:
-    write_study(tmp_path, LONG + 'stop = { rule = "welch", episodes = 1_000_000_000 }\n')
-    text = (tmp_path / "study.toml").read_text().replace('stop = "budget"\n', "")
-    (tmp_path / "study.toml").write_text(text.replace("seeds = 3", "seeds = 30"))
+    study = LONG + 'stop = { rule = "welch", episodes = 1_000_000_000 }\n'
+    study = study.replace('stop = "budget"\n', "").replace("seeds = 3", "seeds = 30")
     size = 6 * 2**30
-    shown = on_a_terminal(
+    shown = swept_on_a_terminal(
         tmp_path,
-        *["--workers", "1"],
+        study,
+        columns=200,
         before=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
         code=1,
     )
-    assert re.search(r"\] \d+ of 30 runs  \d+ failed  0 steps/s", shown)
-    lines = visible(shown)
-    assert len([line for line in lines if line.startswith("failed: q-learning on ")]) == 30
-    assert lines[-2:] == ["results: 0 runs done, 30 failed", ""]
+    assert re.search(r"━  \d+ of 30 runs  \d+ failed  0 steps/s", "\n".join(shown.rewrites))
+    assert sum(line.startswith("failed: q-learning on ") for line in shown.lines) == 30
+    assert len(shown.lines) == 31  # nothing in between
+    assert shown.lines[-1] == "results: 0 runs done, 30 failed"
 
 
 def test_ctrl_c_on_a_terminal_leaves_nothing_of_the_bar_behind(tmp_path: Path) -> None:
-    write_study(tmp_path, ENDLESS)
+    def press(window: Window) -> None:
+        os.killpg(window.process.pid, signal.SIGINT)
 
-    def press(child: int) -> None:
-        os.killpg(child, signal.SIGINT)
-
-    shown = on_a_terminal(tmp_path, "--workers", "1", *OFTEN, when_shown=press, code=130)
-    assert visible(shown) == [
+    shown = swept_on_a_terminal(tmp_path, ENDLESS, when_shown=press, code=130)
+    assert shown.lines == [
         "stopping: the runs under way are checkpointed (Ctrl-C: at once)",
         "results: 0 runs done, 1 left",
         "interrupted; the same command goes on",
-        "",
     ]
 
 
-def on_a_terminal(
-    folder: Path,
-    *arguments: str,
-    code: int = 0,
-    before: object = None,
-    when_shown: object = None,
-) -> str:
-    """All that a sweep writes to a terminal."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [QRMAX, "sweep", "study.toml", "-o", "results", *arguments],
-        cwd=folder,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=before,  # type: ignore[arg-type]
-    )
-    os.close(theirs)
-    shown = b""
-    until = time.monotonic() + 90
-    try:
-        while time.monotonic() < until:
-            if not select.select([ours], [], [], 1.0)[0]:
-                continue
-            try:
-                shown += os.read(ours, 65536)
-            except OSError:  # the other end is closed
-                break
-            if callable(when_shown) and b"steps/s" in shown:
-                when_shown(process.pid)
-                when_shown = None
-        assert process.wait(timeout=10) == code, shown.decode()
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
-    return shown.decode().replace("\r\n", "\n")
-
-
-def visible(shown: str) -> list[str]:
-    """The lines that one sees in the end: a return starts a line over."""
-    seen = []
-    for line in shown.split("\n"):
-        now = ""
-        for part in line.split("\r"):
-            now = part + now[len(part) :]
-        seen.append(now.rstrip())
-    return [line for line in seen if not line.startswith("compiling")]
+def swept_on_a_terminal(folder: Path, study: str, *arguments: str, **terminal: Any) -> Seen:
+    """A sweep with one worker: two could end at the same moment."""
+    write_study(folder, study)
+    command = [QRMAX, "sweep", "study.toml", "-o", "results", "--workers", "1", *OFTEN]
+    return on_a_terminal([*command, *arguments], cwd=folder, sign="steps/s", **terminal)
 
 
 # --- without Ray

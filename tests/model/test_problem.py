@@ -77,6 +77,13 @@ def test_a_label_given_as_text_is_refused_rather_than_read_letter_by_letter() ->
         qrmax.Problem(two_rooms(), go_home(), ["", "home"], [0, 1])
 
 
+def test_labels_may_be_mappings_to_booleans() -> None:
+    labels = [{"home": False}, {"home": True}]
+    assert qrmax.Problem(two_rooms(), go_home(), labels, [0, 1]).labels == (set(), {"home"})
+    with pytest.raises(GuardError, match=r"labels\[1\] says that 'home' is 0.5"):
+        qrmax.Problem(two_rooms(), go_home(), [set(), {"home": 0.5}], [0, 1])
+
+
 def test_a_proposition_in_no_label_is_warned_of() -> None:
     with pytest.warns(qrmax.QRMaxWarning, match="names 'home', which 'problem' does not have"):
         qrmax.Problem(two_rooms(), go_home(), [set(), {"hom"}], [0, 1])

@@ -11,7 +11,7 @@ import qrmax
 from qrmax.planning import kernels, reference
 from qrmax.planning.comparison import Comparison
 from random_problems import ANY_SIGN, NON_NEGATIVE, problems, random_policy, size_of
-from small_problems import LEFT, RIGHT, errand
+from small_problems import LEFT, RIGHT, errand, riverswim
 
 pytestmark = pytest.mark.small_enough_without_jit
 
@@ -59,6 +59,14 @@ def test_what_differs_by_more_than_rounding_is_told_apart() -> None:
     assert comparison.exceeds(solution.policy, value * (1 + 1e-7)) is False
 
 
+def test_values_that_were_solved_loosely_are_compared_with_what_they_may_be_off_by() -> None:
+    problem = riverswim()
+    loose, exact = qrmax.solve(problem, 0.99, tolerance=1e-3), qrmax.solve(problem, 0.99)
+    assert loose.start_value < exact.start_value * (1 - 1e-6)
+    between = (loose.start_value + exact.start_value) / 2
+    assert Comparison(loose).exceeds(exact.policy, between) is not False
+
+
 def test_costs_that_an_episode_is_cut_off_before_are_not_held_against_a_policy() -> None:
     """V* counts what comes after the limit, which here is nothing but cost."""
     mdp = qrmax.TabularMDP([[[0], [0]]], np.ones((1, 2, 1)), [[[-1.0], [-2.0]]])
@@ -79,15 +87,16 @@ def test_a_policy_that_gets_nowhere_is_found_out_within_a_few_steps(
     """Once n steps are wasted, no more than 0.9^n of the optimum is left to hope for."""
     problem = errand(cells=50, start=20, limit=1000)
     comparison = Comparison(qrmax.solve(problem))
+    for name in ("_follow", "_lay_out", "_spread"):  # interpreted
+        kernel = getattr(kernels, name)
+        monkeypatch.setattr(kernels, name, getattr(kernel, "py_func", kernel))
     spread, steps = kernels._spread, []
-    interpreted = getattr(kernels.bracket, "py_func", kernels.bracket)
 
     def counted(*arguments: object) -> object:
         steps.append(1)
         return spread(*arguments)
 
     monkeypatch.setattr(kernels, "_spread", counted)
-    monkeypatch.setattr(kernels, "bracket", interpreted)
     best = qrmax.solve(problem).start_value
     to_and_fro = np.full((50, 3), LEFT)
     to_and_fro[19] = RIGHT

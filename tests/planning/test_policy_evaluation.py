@@ -92,6 +92,14 @@ def test_success_is_waited_for_where_discounting_has_left_nothing_of_its_reward(
     assert result.nominal_length == 60
 
 
+def test_a_probability_of_success_is_never_above_one() -> None:
+    problem = qrmax.make("office/map0/exp0")  # the sum over episode lengths is 1 + 3e-15
+    policy = qrmax.solve(problem).policy
+    assert qrmax.evaluate(problem, policy).success == 1.0
+    staged = np.stack([policy] * 400)
+    assert 1.0 - 1e-9 < qrmax.evaluate(problem, staged).success <= 1.0
+
+
 def test_a_policy_that_never_arrives_has_no_mean_length() -> None:
     problem = qrmax.make("office/map1/exp1")
     for limit in (1000, None):

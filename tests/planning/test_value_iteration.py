@@ -1,5 +1,6 @@
 import gc
 import weakref
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 import qrmax
 from qrmax.errors import ConvergenceError, ParameterError
-from qrmax.planning import reference
+from qrmax.planning import policy_systems, reference
 from qrmax.planning.models import model_of
 from qrmax.planning.value_iteration import solve_model
 from random_problems import NON_NEGATIVE, problems, size_of
@@ -117,12 +118,127 @@ def test_a_discount_outside_0_to_1_is_refused(gamma: float) -> None:
         qrmax.solve(qrmax.make("office/map1/exp1"), gamma)
 
 
-def test_an_iteration_that_is_cut_short_says_so() -> None:
-    problem = corridor(
-        qrmax.Edge("to_right", "right", "to_left"), qrmax.Edge("to_left", "left", "to_right", 1.0)
-    )
+def test_what_does_not_settle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recurrent, gamma near 1, and any linear system is too large: sweeps alone would go on."""
+    monkeypatch.setattr(policy_systems, "LARGE", 0)
+    monkeypatch.setattr(policy_systems, "TOO_LARGE", 0)
+    monkeypatch.setattr(policy_systems, "KRYLOV_STEPS", 0)
     with pytest.raises(ConvergenceError, match="did not settle"):
-        solve_model(model_of(problem), 0.9999, max_rounds=2)
+        solve_model(model_of(ring([1.0, -3.0, 0.5, 2.0])), 0.99999, max_turns=2)
+
+
+def ring(rewards: list[float]) -> qrmax.Problem:
+    """States in a circle; each step goes to the next and pays the reward of where it began."""
+    n = len(rewards)
+    succ = ((np.arange(n) + 1) % n)[:, None, None]
+    reward = np.array(rewards)[:, None, None]
+    machine = qrmax.RewardMachine([], initial="go", states=["go"])
+    mdp = qrmax.TabularMDP(succ, np.ones((n, 1, 1)), reward, start=0)
+    return qrmax.Problem(mdp, machine, [()], [0] * n)
+
+
+@pytest.mark.parametrize("gamma", [0.9, 0.999, 0.99999])
+@pytest.mark.parametrize(
+    "rewards",
+    [[-1.0] * 8, [1.0] * 8, [1.0, -1.0] * 4, [1.0, 0.0, 0.0, -2.0, 1e-8], [5.0, 1.0, 2.0]],
+    ids=str,
+)
+def test_a_ring_is_a_geometric_series_up_to_a_discount_of_099999(
+    rewards: list[float], gamma: float
+) -> None:
+    problem = ring(rewards)
+    exact = sum(Fraction(r) * Fraction(gamma) ** i for i, r in enumerate(rewards))
+    exact /= 1 - Fraction(gamma) ** len(rewards)
+    solution = qrmax.solve(problem, gamma)
+    assert abs(Fraction(solution.start_value) - exact) <= solution.start_error_bound
+    assert solution.start_error_bound <= 1e-12 * max(np.abs(rewards)) / (1 - gamma) ** 2
+    followed = qrmax.evaluate(problem, solution.policy, gamma, None)
+    assert followed.error_bound is not None
+    assert abs(Fraction(followed.start_value) - exact) <= followed.error_bound.start_value
+
+
+def one_way(length: int, cost: float) -> qrmax.Problem:
+    """A corridor whose right end pays 1 and ends the episode; every step costs something."""
+    cells = np.arange(length)
+    succ = np.stack([np.maximum(cells - 1, 0), np.minimum(cells + 1, length - 1)], axis=1)
+    label = (cells == length - 1).astype(int)
+    task = qrmax.RewardMachine(
+        [qrmax.Edge("go", "end", "there", 1.0)], initial="go", success=["there"]
+    )
+    reward = np.full((length, 2, 1), -cost)
+    mdp = qrmax.TabularMDP(succ[:, :, None], np.ones((length, 2, 1)), reward, start=0)
+    return qrmax.Problem(mdp, task, [(), ("end",)], label)
+
+
+@pytest.mark.parametrize("cost", [0.0, 0.001, 10.0])
+def test_step_costs_keep_the_moving_front_on_corridors(cost: float) -> None:
+    for length in (200, 2000):
+        solution = qrmax.solve(one_way(length, cost), gamma=0.99)
+        assert solution.backups <= 5 * length
+        steps = np.arange(length - 1, 0, -1.0)
+        exact = 0.99 ** (steps - 1) - cost * (1 - 0.99**steps) / 0.01
+        np.testing.assert_allclose(solution.value[:-1, 0], exact, rtol=0, atol=1e-12 * (1 + cost))
+        assert (np.abs(solution.value[:-1, 0] - exact) <= solution.error_bound[:-1, 0]).all()
+
+
+def test_with_step_costs_the_way_is_found_where_values_no_longer_differ() -> None:
+    """0.9^500 is far below the rounding of V = -0.01, but not of V - Phi."""
+    problem = one_way(500, 0.001)
+    policy = qrmax.solve(problem, gamma=0.9).policy
+    assert (policy[:-1, 0] == 1).all()
+    assert qrmax.evaluate(problem, policy).success == 1.0
+
+
+def test_different_step_costs_in_each_machine_state_keep_the_front() -> None:
+    edges = [
+        qrmax.Edge("out", "right", "back", -1.0),
+        qrmax.Edge("out", "!right", "out", -1.0),
+        qrmax.Edge("back", "left", "home", 5000.0),
+        qrmax.Edge("back", "!left", "back", -2.0),
+    ]
+    problem = corridor(*edges, success=("home",), length=1000)
+    solution = qrmax.solve(problem, gamma=0.999)
+    assert solution.backups <= 6 * 2000
+    out, back = (1 - 0.999**999) / 0.001, (1 - 0.999**998) / 0.001
+    there = -2.0 * back + 0.999**998 * 5000.0
+    assert solution.start_value == pytest.approx(-out + 0.999**999 * there, rel=1e-12)
+
+
+def test_step_costs_of_all_kinds_are_bounded_on_a_grid() -> None:
+    """The same cost everywhere or one for each cell: not many backups more than without."""
+    backups = {
+        cost: qrmax.solve(slippery_grid(24, cost), gamma=0.99).backups / 576
+        for cost in ("none", "same", "terrain")
+    }
+    assert backups["same"] <= 1.1 * backups["none"]
+    assert backups["terrain"] <= 1.3 * backups["none"]
+
+
+def slippery_grid(size: int, cost: str) -> qrmax.Problem:
+    """An open grid with moves that slip; the last cell pays 1 and ends the episode."""
+    x, y = np.divmod(np.arange(size * size), size)
+    moved = [
+        np.clip(x + dx, 0, size - 1) * size + np.clip(y + dy, 0, size - 1)
+        for dx, dy in ((0, 1), (1, 0), (0, -1), (-1, 0))
+    ]
+    succ = np.stack([np.stack([moved[(a + k) % 4] for k in (0, 1, 3)], 1) for a in range(4)], 1)
+    prob = np.broadcast_to([0.8, 0.1, 0.1], succ.shape)
+    terrain = np.random.default_rng(0).uniform(0.5, 1.5, (size * size, 1, 1))
+    reward = {"none": 0.0, "same": -0.001, "terrain": -0.001 * terrain}[cost]
+    task = qrmax.RewardMachine(
+        [qrmax.Edge("go", "end", "there", 1.0)], initial="go", success=["there"]
+    )
+    label = np.zeros(size * size, dtype=int)
+    label[-1] = 1
+    mdp = qrmax.TabularMDP(succ, prob, np.broadcast_to(reward, succ.shape), start=0)
+    return qrmax.Problem(mdp, task, [(), ("end",)], label)
+
+
+def test_a_solution_is_the_same_each_time() -> None:
+    problem = ring([1.0, -3.0, 0.5, 2.0])
+    first, second = (qrmax.solve(problem, 0.9999) for _ in range(2))
+    assert first.value.tobytes() == second.value.tobytes()
+    assert first.policy.tobytes() == second.policy.tobytes()
 
 
 def test_the_model_of_a_problem_is_built_once_and_goes_with_it() -> None:

@@ -151,6 +151,34 @@ def test_nothing_is_said_of_gaps_and_budgets_where_there_are_none() -> None:
     assert "2 runs each.\n" in page
 
 
+# --- the resolution of the measurement
+
+EVERY_1000: dict[str, Any] = {"evaluate_every": 1000}
+
+
+def test_a_spread_that_the_checks_cannot_resolve_is_not_shown_as_zero() -> None:
+    assert cell(runs(steps=(3000, 3000, 3000), **EVERY_1000)) == "3,000 ± <1,000"
+    assert cell(runs(steps=(3000, 4000, 5000), **EVERY_1000)) == "4,000 ± 1,000"
+    assert cell(runs(steps=(3000, 3000, 3000), evaluate_every=1)) == "3,000 ± 0"
+
+
+def test_intervals_reach_down_to_the_check_before() -> None:
+    rows = runs(steps=(3000, 3000, 3000), **EVERY_1000)
+    spread = grid(table(rows).markdown(), 1)
+    assert spread[1][4:] == ["3,000 [2,000 to 3,000]"] * 2
+    assert "{[}2,000 to 3,000]" in table(rows).latex()
+    numbers = as_frame(table(rows)).row(0, named=True)
+    assert (numbers["resolution"], numbers["mean"], numbers["mean_low"]) == (1000, 3000.0, 2000.0)
+
+
+def test_the_table_says_how_far_apart_the_checks_were() -> None:
+    rows = [*runs("rmax", (3000,), **EVERY_1000), *runs("qrm", (3000,), evaluate_every=500)]
+    for text in (table(rows[:1]).markdown(), table(rows[:1]).latex()):
+        assert "policies were checked every 1,000 steps" in text
+    assert "checked every 500 or 1,000 steps" in table(rows).markdown()
+    assert "checked every" not in table(runs(steps=(3000,))).markdown()
+
+
 # --- the page
 
 
@@ -279,23 +307,28 @@ def test_latex_has_the_shape_of_the_paper() -> None:
     made = table(EVERYTHING, **FULL)
     lines = made.latex().splitlines()
     assert lines[:2] == [r"\begin{tabular}{lllrrrr}", r"\toprule"]
-    assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
-    head, *body, last = latex_rows(made)
+    assert (lines[-3], lines[-1]) == (r"\bottomrule", r"\end{tabular}")
+    head, *body, last, (note,) = latex_rows(made)
     assert len(head) == len(last) == 7 - 1  # the first spans two columns
     assert {len(row) for row in body} == {7}
-    assert body[0][:4] == ["map1", "exp1", "ours", r"\textbf{1,040 $\pm$ 10}"]
+    assert body[0][:4] == ["map1", "exp1", "ours", r"1,040 $\pm$ 10"]
     assert body[0][4] == r"600 $\pm$ 141, and 1 of 3 $\geq$ 2,000,000"
-    assert body[1][:4] == ["", "", r"{\scriptsize paper}", r"{\scriptsize 1,000}"]
-    assert body[4][4] == r"{\scriptsize ---}"
+    assert body[1][2:4] == [r"{\scriptsize 95 \%}", r"{\scriptsize {[}1,030 to 1,050]}"]
+    assert body[1][4:] == [r"{\scriptsize median 700 {[}500 to $\infty$]}", "", ""]
+    assert body[2][:4] == ["", "", r"{\scriptsize paper}", r"{\scriptsize 1,000}"]
+    assert body[4][:4] == ["map2", "exp1", "ours", r"\textbf{1,200 $\pm$ 100}"]
+    assert body[6][4] == r"{\scriptsize ---}"
     assert last[0] == r"\multicolumn{2}{l}{within 5 \%}"
+    assert note.startswith(r"\multicolumn{7}{p{0.95\linewidth}}{\footnotesize Steps: mean $\pm$ ")
+    assert "Bold: the smallest mean and those whose interval overlaps with its own." in note
 
 
 def test_latex_leaves_space_between_maps_and_nowhere_else() -> None:
     tasks = [f"office/{m}/{t}" for m in ("map1", "map2", "map3") for t in ("exp1", "exp2")]
     lines = table([row for p in tasks for row in runs(steps=(1,), problem=p)]).latex().splitlines()
-    firsts = [line.split(" & ")[0] for line in lines]
+    firsts = [line.split(" & ")[0] for line in lines if not line.startswith(" & ")]
     space = r"\addlinespace"
-    assert firsts[4:-2] == ["map1", "map1", space, "map2", "map2", space, "map3", "map3"]
+    assert firsts[4:-3] == ["map1", "map1", space, "map2", "map2", space, "map3", "map3"]
 
 
 def bold(rows: Rows) -> list[bool]:
@@ -308,8 +341,34 @@ def test_the_smallest_mean_is_bold() -> None:
     assert bold(rows) == [False, True, False]
 
 
-def test_a_mean_of_some_runs_is_never_bold_and_never_beats_one_of_all() -> None:
-    rows = [*runs("rmax", (100, 200)), *runs("qrmax", (50, None))]
+def test_equals_are_equal_where_the_best_is_bold() -> None:
+    rows = [*runs("rmax", (300, 310)), *runs("qrmax", (50, 60)), *runs("qrm", (50, 60))]
+    assert bold(rows) == [False, True, True]
+    assert bold(rows[2:]) == [False, False]  # bold for all would say nothing
+
+
+def test_what_cannot_be_told_apart_from_the_best_is_bold_too() -> None:
+    rows = [*runs("rmax", (50, 90)), *runs("qrmax", (60, 110)), *runs("qrm", (300, 310))]
+    assert bold(rows) == [True, True, False]
+    assert "Bold: the smallest mean and those whose interval overlaps" in table(rows).latex()
+    assert "Bold" not in table(rows[:4]).latex()
+
+
+def test_checks_too_far_apart_to_tell_learners_apart_leave_both_bold() -> None:
+    rows = [*runs("rmax", (3000, 3000)), *runs("qrmax", (3500, 3500)), *runs("qrm", (9000, 9000))]
+    assert bold(rows) == [True, False, False]
+    assert bold([{**row, "evaluate_every": 500} for row in rows]) == [True, True, False]
+
+
+def test_one_run_is_no_proof_of_being_the_best() -> None:
+    rows = [*runs("rmax", (50,)), *runs("qrmax", (100, 110)), *runs("qrm", (300, 310))]
+    assert bold(rows) == [False, False, False]
+    rows = [*runs("rmax", (500,)), *runs("qrmax", (100, 110)), *runs("qrm", (300, 310))]
+    assert bold(rows) == [False, True, False]
+
+
+def test_a_mean_of_some_runs_never_beats_one_of_all() -> None:
+    rows = [*runs("rmax", (100, 200)), *runs("qrmax", (50, None, None, None, None, None))]
     assert bold(rows) == [True, False]
 
 
@@ -344,9 +403,9 @@ def test_a_number_below_zero_has_a_minus_in_latex() -> None:
 
 
 def test_csv_comes_back_through_polars_as_numbers() -> None:
-    frame = as_frame(table(EVERYTHING, **FULL))
+    frame = as_frame(table([{**row, "evaluate_every": 1} for row in EVERYTHING], **FULL))
     assert ",".join(frame.columns) == (
-        "problem,label,n,failed,censored,budget,mean,std,mean_low,mean_high,median,median_low,"
+        "problem,label,n,failed,censored,budget,resolution,mean,std,mean_low,mean_high,median,median_low,"
         "median_high,iqm,iqm_low,iqm_high,reference,off_by"
     )
     assert all(frame[name].dtype.is_numeric() for name in frame.columns[2:])

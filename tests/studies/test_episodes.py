@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars
@@ -54,6 +55,7 @@ def test_a_study_counts_episodes_and_says_so(tmp_path: Path) -> None:
     page = study_table(study, tmp_path / "results").markdown()
     assert "episodes: mean ± standard deviation" in page
     assert ">= 40 (2 of 2)" in page
+    assert re.search(r"Policies were checked every [\d,]+ steps; episodes are counted", page)
     assert f"{seeing['episodes'].mean():,.0f} ±" in page
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import qrmax
+from campaigns.kill import campaign
 from small_studies import (
     LONGER,
     assert_same_results,
@@ -103,6 +104,16 @@ def test_a_run_whose_worker_is_killed_goes_on_with_another(reference: Path, tmp_
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "results: 3 runs done\n")
     assert err.count("its worker died (signal 9, perhaps out of memory); goes on with another") == 2
+    assert_same_results(tmp_path / "results", reference / "results")
+
+
+def test_signals_of_any_kind_to_anyone_leave_the_same_results(
+    reference: Path, tmp_path: Path
+) -> None:
+    """A few of those of `campaigns/kill.py`."""
+    write_study(tmp_path, LONGER)
+    sent = campaign(tmp_path, signals=4, seed=7)
+    assert {name.split()[0] for name in sent} == {"SIGINT", "SIGKILL", "SIGSTOP", "SIGTERM"}
     assert_same_results(tmp_path / "results", reference / "results")
 
 

@@ -1,7 +1,7 @@
 """Sweeps with Ray: on this machine, and on a cluster. The results are those of local workers.
 
-Each test process starts a cluster of its own, on free ports, in a folder of its own, with a secret
-of its own; and ends the processes of that cluster, no others. No two tests run at the same time.
+Each test process starts clusters of its own, see `ray_clusters.py`, and ends the processes of
+these, no others. No two tests run at the same time.
 """
 
 from __future__ import annotations
@@ -9,23 +9,19 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
-import secrets
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 import qrmax
+from ray_clusters import SECRET, Cluster, descendants, free_port
 from small_studies import (
     LONG,
     LONGER,
@@ -33,6 +29,7 @@ from small_studies import (
     assert_same_results,
     checkpoints,
     processes,
+    record,
     started,
     sweep,
     wait_until,
@@ -43,75 +40,19 @@ pytestmark = pytest.mark.xdist_group("ray")  # one process has them all: two Ray
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'qrmax[ray]'"
 )
-RAY = str(Path(sys.executable).with_name("ray"))
 CLIENT_PORT = 23000  # the first that Ray gives to a client's server; others may share it unnoticed
-SECRET = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-
-
-class Cluster(NamedTuple):
-    pid: int  # of the process that all others of the cluster descend from
-    address: str
-    client: str  # the address for drivers that are not in the cluster
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    port, client = free_port(), free_port()
-    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # sockets have short names
-    command = [RAY, "start", "--head", "--block", "--num-cpus=2", "--include-dashboard=false"]
-    command += [f"--port={port}", f"--temp-dir={folder}"]
-    command += [f"--ray-client-server-port={client}", "--disable-usage-stats"]
-    with (Path(folder) / "log").open("w+") as log:
-        process = subprocess.Popen(
-            command,
-            stdout=log,
-            stderr=log,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, **SECRET},
-            start_new_session=True,
-        )
-        try:
-            said = Path(folder) / "log"
-            wait_until(lambda: "This command will now block" in said.read_text())
-            # Ray has its own mind about the address of this machine
-            [host] = re.findall(rf"--address='(.+):{port}'", said.read_text())
-            yield Cluster(process.pid, f"{host}:{port}", f"ray://{host}:{client}")
-        finally:
-            theirs = descendants(process.pid)
-            for pid in (process.pid, *theirs):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            process.wait()
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def free_port() -> int:
-    """A port that is free on all addresses, and that no outgoing connection is given by chance."""
-    while True:
-        port = 24_000 + secrets.randbelow(8_000)
-        with suppress(OSError), socket.create_server(("", port)):
-            return port
+    with Cluster() as started_here:
+        yield started_here
 
 
 def is_taken(port: int) -> bool:
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
         return True
     return False
-
-
-def descendants(pid: int) -> dict[int, str]:
-    """All processes that a process has started, directly or not, and their words."""
-    found: dict[int, str] = {}
-    everything = [*processes()]
-    while True:
-        more = {
-            child: words
-            for child, parent, words in everything
-            if child not in found and (parent == pid or parent in found)
-        }
-        if not more:
-            return found
-        found |= more
 
 
 @pytest.fixture(scope="module")
@@ -189,8 +130,8 @@ def test_a_run_whose_ray_worker_is_killed_goes_on_with_another(
     often = ["--checkpoint-every", "0.4", "--backend", "ray", "--address", cluster.address]
     with started(tmp_path, *often, *only, "--json", **SECRET) as process:
         wait_until(lambda: checkpoints(tmp_path))
-        wait_until(lambda: at_work(cluster))
-        os.kill(at_work(cluster)[0], signal.SIGKILL)
+        wait_until(lambda: cluster.at_work())
+        os.kill(cluster.at_work()[0], signal.SIGKILL)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert json.loads(out)["done"] == 2  # whatever Ray has to say is not on stdout
@@ -199,8 +140,39 @@ def test_a_run_whose_ray_worker_is_killed_goes_on_with_another(
     assert_same_results(tmp_path / "results", folder)
 
 
-def at_work(cluster: Cluster) -> list[int]:
-    return [pid for pid, words in descendants(cluster.pid).items() if "ray::advance" in words]
+@needs_ray
+def test_a_sweep_survives_a_node_and_ends_with_one_error_when_the_cluster_is_gone(
+    tmp_path: Path,
+) -> None:
+    """Neither counts against a run, and the same command goes on when the cluster is back."""
+    write_study(tmp_path, LONGER)
+    qrmax.sweep(tmp_path / "study.toml", workers=2, folder=tmp_path / "local")
+    with Cluster(cpus=1) as cluster:
+        cluster.add_node()
+        often = ["--checkpoint-every", "0.4", "--backend", "ray", "--address", cluster.address]
+        with started(tmp_path, *often, **SECRET) as process:
+            wait_until(lambda: len(checkpoints(tmp_path)) == 2)  # both nodes have come to work
+            cluster.kill_node()
+            behind = {path: path.stat().st_mtime_ns for path in checkpoints(tmp_path)}
+            wait_until(lambda: any(_is_newer(path, then) for path, then in behind.items()))
+            os.kill(cluster.part("raylet"), signal.SIGKILL)
+            out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (2, ""), err
+        assert err.count("error: ") == err.count("error: the Ray cluster is gone: ") == 1
+        assert "when the cluster is back, the same command goes on" in err
+        assert "Traceback" not in err
+        assert "its worker died" not in err
+        assert not any(data["status"] == "failed" for data in record(tmp_path).values())
+        assert checkpoints(tmp_path)
+        cluster.kill()
+        cluster.start()
+        done = sweep(tmp_path, *often, **SECRET)
+    assert (done.returncode, done.stdout) == (0, "results: 3 runs done\n"), done.stderr
+    assert_same_results(tmp_path / "results", tmp_path / "local")
+
+
+def _is_newer(path: Path, then: int) -> bool:
+    return not path.exists() or path.stat().st_mtime_ns > then
 
 
 @needs_ray
@@ -216,7 +188,7 @@ def test_ctrl_c_has_what_ray_works_on_checkpointed(cluster: Cluster, tmp_path: P
     assert "Traceback" not in err
     assert len(checkpoints(tmp_path)) == 2
     assert all(qrmax.load(path).trained > steps for path, steps in before.items())
-    wait_until(lambda: not at_work(cluster), seconds=10)
+    wait_until(lambda: not cluster.at_work(), seconds=10)
 
 
 @needs_ray

@@ -373,7 +373,7 @@ def test_another_environment_is_refused(other: Any, message: str) -> None:
     run = trained("bucket-qrmax", screen(PICTURES, picture), 30)
     with pytest.raises(ParameterError, match=message):
         kept(run, other())
-    with pytest.raises(CheckpointError, match=r"give it: qrmax.load\(path, env=...\)"):
+    with pytest.raises(CheckpointError, match=r"give it in Python: qrmax.load\(path, env=...\)"):
         kept(run)
 
 

@@ -13,6 +13,7 @@ import pytest
 import qrmax
 from gym_worlds import Loop, cliff, in_order, lake, room, successes, taxi
 from qrmax.errors import CheckpointError, ParameterError
+from qrmax.training.checkpoint import load_session
 from qrmax.training.evaluation import relative_gap
 from small_runs import assert_same_arrays, corridor, fetching, session_of
 
@@ -391,11 +392,25 @@ def test_an_environment_goes_on_with_other_numbers_after_each_break(tmp_path: Pa
     assert len(set(seeds)) == 3
 
 
-def test_a_run_on_an_environment_cannot_be_loaded_without_it(tmp_path: Path) -> None:
+def test_labels_as_mappings_to_booleans_are_learned_from_like_sets() -> None:
+    def there_and_back(labels: Any) -> qrmax.Run:
+        env = gymnasium.make("FrozenLake-v1", is_slippery=False)
+        wrapped = qrmax.TaskWrapper(env, "F(corner & F home)", labels=labels)
+        return qrmax.train("qrmax", wrapped, t_env=1, max_steps=600, evaluate_every=100)
+
+    names = {0: {"home"}, 3: {"corner"}}
+    sets = there_and_back(lambda seen, _: names.get(int(seen), ()))
+    flags = there_and_back(lambda seen, _: {"home": seen == 0, "corner": seen == 3})
+    assert flags.curve == sets.curve
+    assert flags.curve[0].success < 1.0
+    assert flags.evaluate(1).length.mean == 6.0
+
+
+def test_a_session_on_an_environment_cannot_be_loaded_without_it(tmp_path: Path) -> None:
     path = tmp_path / "run"
     qrmax.train("qrmax", lake(), max_steps=50).save(path)
     with pytest.raises(CheckpointError) as caught:
-        qrmax.load(path)
+        load_session(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert "'FrozenLake-v1'" in str(caught.value)
     assert "qrmax.load(path, env=...)" in str(caught.value)

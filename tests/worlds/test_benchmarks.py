@@ -138,7 +138,7 @@ def test_a_task_of_ones_own_is_done_in_any_world() -> None:
     ("name", "options", "error", "words"),
     [
         ("river-swim/patrole", {}, UnknownNameError, "did you mean 'river-swim/patrol'"),
-        ("river-swim", {}, UnknownNameError, "unknown problem 'river-swim'"),
+        ("river-swim", {}, ParameterError, "'river-swim' names no task"),
         ("river-swim/patrol", {"size": 1}, ParameterError, "at least 2"),
         ("river-swim/patrol", {"right": 0.98}, ParameterError, "at most 1 together"),
         ("river-swim/patrol", {"labels": "any"}, ParameterError, "'acted_in', 'reached'"),

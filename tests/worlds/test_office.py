@@ -163,11 +163,11 @@ def test_an_empty_part_of_a_name_is_called_unknown_or_missing(name: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, "make needs a map"),
-        ({"name": "office"}, "make needs a map"),
-        ({"name": "office/map1"}, "make needs a task"),
-        ({"map": "map1"}, "make needs a task"),
-        ({"task": "exp1"}, "make needs a map"),
+        ({}, "no map is given: give the whole name, such as 'office/map1/exp5', or map="),
+        ({"name": "office"}, "'office' names no map"),
+        ({"name": "office/map1"}, "'office/map1' names no task"),
+        ({"map": "map1"}, "no task is given"),
+        ({"task": "exp1"}, "no map is given"),
     ],
 )
 def test_what_is_missing_is_named(arguments: dict[str, Any], words: str) -> None:

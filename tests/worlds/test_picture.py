@@ -7,9 +7,7 @@ import pytest
 
 import qrmax
 from qrmax.errors import SourceError
-from qrmax.source import Source
-from qrmax.worlds.grid import parse_map
-from qrmax.worlds.picture import draw, save_png, write, write_moves
+from qrmax.worlds.picture import draw, save_png, write
 
 
 def test_a_png_holds_the_pixels_of_the_image(tmp_path: Path) -> None:
@@ -46,9 +44,3 @@ def test_a_map_without_a_walker_is_written_as_in_its_file() -> None:
     grid = qrmax.load_map("map2")
     assert write(grid) == grid.text
     assert write(grid, grid.start_state).count("@") == 1
-
-
-def test_moves_are_arrows_and_the_rest_stays() -> None:
-    grid = parse_map(Source("my.txt", "start: 0,0\n\n. c|*\n-\n# . O"))
-    moves = np.array([1, 2, -1, 0, 1, 3], dtype=np.int32)
-    assert write_moves(grid, moves) == "> v|*\n-\n# > <"

@@ -200,6 +200,50 @@ def test_a_label_given_as_text_is_refused() -> None:
         env.reset(seed=0)
 
 
+@pytest.mark.parametrize("kind", [bool, np.bool_, int, np.int8])
+def test_a_label_given_as_a_mapping_to_booleans_is_the_names_that_are_true(kind: Any) -> None:
+    env = qrmax.TaskWrapper(
+        gymnasium.make("FrozenLake-v1", is_slippery=False),
+        there_and_back(),
+        labels=lambda seen, _: {"edge": kind(seen == 3), "home": kind(seen == 0)},
+    )
+    assert env.reset(seed=0)[1]["label"] == ("home",)
+    told = [env.step(2)[-1] for _ in range(3)]
+    assert [info["label"] for info in told] == [(), (), ("edge",)]
+    assert not any(info["success"] for info in told)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ({"edge": 2}, r"'edge' is 2; allowed: True and False"),
+        ({"edge": "no"}, r"'edge' is 'no'; allowed: True and False"),
+        ({"edge": np.array([True])}, r"'edge' is array\(\[ True\]\); allowed: True and False"),
+        ({"edge": 1.0}, r"'edge' is 1.0; allowed"),
+        ({3: True}, r"3 is no text"),
+        ([3, 4], r"is \[3, 4\], and [34] is no text; a label is a set of propositions, such as"),
+        (np.array([True, False]), r"is no text"),
+        (b"edge", r"is no text"),
+        (7, r"returned is 7; a label is a set"),
+        (None, r"returned is None; .* \(\) where nothing is true .observed: 0\)"),
+        ([{"edge"}], r"a label is a set"),
+    ],
+)
+@pytest.mark.parametrize("argument", ["labels", "transition_labels"])
+def test_a_labelling_function_that_returns_anything_else_is_refused(
+    argument: str, returned: Any, message: str
+) -> None:
+    env = qrmax.TaskWrapper(
+        gymnasium.make("FrozenLake-v1", is_slippery=False),
+        there_and_back(),
+        **{argument: lambda *_: returned},
+    )
+    with pytest.raises(GuardError, match=rf"what {argument}\(...\) returned"):
+        _ = env.reset(seed=0), env.step(0)
+    with pytest.raises(GuardError, match=message):
+        _ = env.reset(seed=0), env.step(0)
+
+
 def test_vector_observations_are_wrapped_but_not_numbered() -> None:
     env = qrmax.TaskWrapper(gymnasium.make("CartPole-v1"), there_and_back(), labels=lambda *_: ())
     assert env.reset(seed=0)[0]["state"].shape == (4,)

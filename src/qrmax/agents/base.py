@@ -146,6 +146,11 @@ class Agent(ABC):
         """Go on from a snapshot."""
 
     @property
+    def samples(self) -> int:
+        """The number of steps counted if every step is; 0 otherwise."""
+        return 0
+
+    @property
     def nbytes(self) -> int:
         """The memory of all that it has learned and planned."""
         return sum(array.nbytes for array in self.snapshot().values())

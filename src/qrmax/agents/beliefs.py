@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numba import njit
+
+from qrmax.planning.compilation import compiled, inner
 
 if TYPE_CHECKING:  # numba does not read annotations
     from collections.abc import Callable
@@ -22,10 +23,11 @@ if TYPE_CHECKING:  # numba does not read annotations
 
     Bits = np.uint64
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+_compiled, _inner = compiled, inner
 _bits = cast("Callable[[Any], int]", np.uint64)
 
 _LAYERS = 128
+_TINY = 1e-300  # 1 / total would overflow for what is far below
 _TAIL = 3.442619855899  # where the tail of the normal distribution begins, for so many layers
 _AREA = 9.91256303526217e-3  # of each layer
 
@@ -145,7 +147,7 @@ def draw_posterior(seen: Seen, prior: Prior, state: Bits, belief: Belief) -> Non
                 total = left
                 for k in range(listed[x]):
                     total += weight[x, k, o]
-                if total == 0.0:  # a tiny prior, and nothing seen
+                if total < _TINY:  # a tiny prior, and nothing seen
                     total = left = 1.0
                 scale, taken_out = 1.0 / total, 0.0
                 rest[x, o] = left * scale
@@ -162,7 +164,7 @@ def draw_posterior(seen: Seen, prior: Prior, state: Bits, belief: Belief) -> Non
 # --- chance: every draw takes the state of a random sequence, and returns the next one with it
 
 
-@_compiled
+@_inner
 def _next_bits(state: Bits) -> tuple[Bits, Bits]:
     """64 random bits (SplitMix64 of Steele, Lea and Flood)."""
     state += _bits(0x9E3779B97F4A7C15)
@@ -171,7 +173,7 @@ def _next_bits(state: Bits) -> tuple[Bits, Bits]:
     return bits ^ (bits >> _bits(31)), state
 
 
-@_compiled
+@_inner
 def _as_number(bits: Bits) -> float:
     """A number in (0, 1) from the first 52 bits."""
     return (np.float64(bits >> _bits(12)) + 0.5) * 2.0**-52
@@ -220,7 +222,7 @@ def gamma(shape: float, state: Bits) -> tuple[float, Bits]:
     return boost * x, state
 
 
-@_compiled
+@_inner
 def _gamma_around(middle: float, spread: float, state: Bits) -> tuple[float, Bits]:
     """`gamma` for shapes from 1 on: `middle` is shape - 1/3, `spread` is 1 / sqrt(9 middle)."""
     while True:

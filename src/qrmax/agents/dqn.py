@@ -124,7 +124,9 @@ class DQN(Agent):
         except ImportError as error:
             raise MissingExtraError(
                 f"the agent {cls.name!r} needs PyTorch and Stable-Baselines3, which are not "
-                "installed: pip install 'qrmax[dqn]'"
+                "installed: pip install 'qrmax[dqn]'\n"
+                "  on Linux that brings some 5.5 GB of CUDA libraries, which it does not use; to "
+                "do without, install PyTorch's CPU build before (see its page on installation)"
             ) from error
 
     @property

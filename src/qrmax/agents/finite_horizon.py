@@ -235,6 +235,11 @@ class FiniteHorizon(Tabular):
         n = self.seen.arrays.n
         return Known(pairs=int((n > 0).sum()), of=n.size)
 
+    @property
+    def samples(self) -> int:
+        """The number of steps counted, which is all of them."""
+        return int(self.seen.arrays.n.sum(dtype=np.int64))
+
     # --- keeping it
 
     def snapshot(self) -> dict[str, NDArray[Any]]:

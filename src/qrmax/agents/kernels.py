@@ -14,7 +14,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numba import njit
+
+from qrmax.planning.compilation import compiled, inlined, inner
 
 if TYPE_CHECKING:  # numba does not read annotations
     from collections.abc import Callable
@@ -38,9 +39,7 @@ _long = cast("Callable[[Any], int]", np.int64)  # the one whole number that all 
 
 _unsigned = cast("Callable[[Any], int]", np.uint32)  # needs no check for being negative
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
-# Inlined helpers take plain arrays: reading the fields of a NamedTuple in a loop costs too much.
-_inlined = njit(cache=True, nogil=True, error_model="numpy", inline="always")
+_compiled, _inner, _inlined = compiled, inner, inlined
 
 
 class Numbers(NamedTuple):
@@ -82,6 +81,7 @@ class Outlook(NamedTuple):
     joint: bool
     slack: float  # values this close to the best, relative to it, count as best
     first_wins: bool  # the published ties: at random only where all actions are equal
+    values: FloatArray  # [a], room for those of one pair
 
 
 _NO_COUNTS = np.empty((0, 0), dtype=np.int32)
@@ -185,11 +185,17 @@ def _event(task_prob: FloatArray, q: int, label: int, block: FloatArray, at: Lon
     return j
 
 
-@_compiled
+@_inner
 def _reset(world: World, state: LongArray, numbers: Numbers) -> None:
     """Start an episode."""
-    weights = world.start_prob.reshape((1, 1, -1))
-    i = _draw(weights, 0, 0, _random(numbers.block, numbers.at))
+    i, u = 0, _random(numbers.block, numbers.at)
+    for k in range(world.start_prob.size):  # as `_draw`, written out
+        weight = world.start_prob[k]
+        if weight > 0.0:
+            i = k
+            u -= weight
+            if u < 0.0:
+                break
     state[_S] = world.start_pair[i, 0]
     state[_Q] = world.start_pair[i, 1]
     state[_AGE] = 0
@@ -197,7 +203,7 @@ def _reset(world: World, state: LongArray, numbers: Numbers) -> None:
     state[_EPISODES] += 1
 
 
-@_compiled
+@_inner
 def _walk(ground: Ground, a: int, u: float, v: float) -> int:
     """Move in a plane; returns the cell reached (as `move` in model/plane.py)."""
     direction, noise, wall, columns, _, _ = ground.plane
@@ -224,7 +230,7 @@ def _walk(ground: Ground, a: int, u: float, v: float) -> int:
     return cell
 
 
-@_compiled
+@_inner
 def _bucket(ground: Ground, label: int) -> int:
     """The bucket of where one stands, -1 where there is none (as in buckets.py)."""
     low, high, squashed = ground.lookup.scaling
@@ -261,7 +267,7 @@ def _bucket(ground: Ground, label: int) -> int:
     return _long(slots[slot])
 
 
-@_compiled
+@_inner
 def _enter(ground: Ground, state: LongArray, label_of: IntArray) -> None:
     """Begin in the middle of a cell, which `_reset` has drawn; the state becomes its bucket."""
     cell, columns = state[_S], ground.plane.columns
@@ -439,10 +445,14 @@ def _choose(
 ) -> int:
     if not first_wins:
         chosen = _one_of(values, slack, block, at)
-    elif np.all(values == values[0]):
-        chosen = int(_random(block, at) * values.size)
-    else:
-        chosen = int(np.argmax(values))
+    else:  # as in published.py
+        chosen, equal = 0, True
+        for a in range(1, values.size):
+            equal = equal and values[a] == values[0]
+            if values[a] > values[chosen]:
+                chosen = a
+        if equal:
+            chosen = int(_random(block, at) * values.size)
     return chosen
 
 
@@ -508,13 +518,13 @@ def explore(
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
     done, terminal, longest = world.done, world.terminal, world.limit
-    est_succ, est_prob, est_reward, gain, known_done, optimistic, joint, slack, first = outlook
+    est_succ, est_prob, est_reward, gain, known_done, optimistic = outlook[:6]
+    joint, slack, first, values = outlook[6:]
     n, outcome, tau, rho, t_moves, t_rewards, of_pairs = counting[:7]
     times, counterfactual, n_task, t_task, untried = counting[7:]
     t_env = max(t_moves, t_rewards)
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
-    values = np.empty(succ.shape[1])
     taken = 0
     while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
         if state[_OVER]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import kernels
@@ -135,6 +136,7 @@ class ModelBased(Tabular):
             self.joint,
             self.config.slack,
             self.first_wins,
+            np.empty(self.sizes.actions),
         )
 
     def ground(self, simulator: Play) -> kernels.Ground | None:  # noqa: ARG002

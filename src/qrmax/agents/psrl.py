@@ -50,7 +50,11 @@ class PSRL(FiniteHorizon):
     ) -> None:
         super().__init__(sizes, config, rng, experience)
         self.prior = beliefs.Prior(
-            config.prior, self.hopeful, config.r_min, config.r_span, self.models
+            float(config.prior),  # a whole number of 10**30 is none that compiled code takes
+            self.hopeful,
+            float(config.r_min),
+            float(config.r_span),
+            self.models,
         )
 
     def believe(self) -> None:

@@ -16,13 +16,12 @@ a mistake if the labels there are cannot lead to a failure.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from qrmax.automata.edges import Edge, Outcome
-from qrmax.automata.files import load_task
+from qrmax.automata.files import AnyTask, load_task
 from qrmax.automata.guards import Guard, Label, as_label, braced
 from qrmax.automata.reward_machine import FELL_OFF, RewardMachine
 from qrmax.errors import GuardError, did_you_mean
@@ -44,7 +43,7 @@ class Finding(NamedTuple):
 
 
 def check_task(
-    task: str | os.PathLike[str] | RewardMachine,
+    task: AnyTask,
     propositions: Iterable[str] | None = None,
     labels: Iterable[Iterable[str]] | None = None,
 ) -> list[Finding]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from qrmax.automata.formats import dot, formula, hoa, json, mermaid, toml, toro_icarte
-from qrmax.automata.logic import LOGICS
+from qrmax.automata.logic import LOGICS, Formula
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, TaskError, UnknownNameError, shown
 from qrmax.source import HERE, Source, builtin_names, write_whole
@@ -51,6 +51,12 @@ _WRITERS: Mapping[str, Callable[[RewardMachine], str]] = {
 SUFFIXES = tuple(_READERS)
 """Of the files that can be read."""
 
+TaskSource = str | os.PathLike[str] | Formula
+"""A source of a task: the name of a built-in one, the path of a file, or a formula."""
+
+AnyTask = TaskSource | RewardMachine
+"""A task wherever one is asked for."""
+
 
 def task_names() -> list[str]:
     """The names of the built-in tasks."""
@@ -58,7 +64,7 @@ def task_names() -> list[str]:
 
 
 def load_task(
-    task: str | os.PathLike[str],
+    task: TaskSource,
     *,
     letters: Mapping[str, str] | None = None,
     compat: bool = False,
@@ -70,6 +76,8 @@ def load_task(
     >>> load_task("F(coffee & F office)").run([{"coffee"}, {"office"}]).reward
     1.0
 
+    A formula is text, as here, or one of `qrmax.patterns`.
+
     Files of Toro Icarte's reward machines (`.txt`) name propositions by letters: `letters` says
     what they mean, such as `{"f": "coffee"}`; without it they are those of the Office World.
     `compat` pays for falling off the machine, as the original does.
@@ -77,8 +85,10 @@ def load_task(
     return read_task(find_task(task), letters=letters, compat=compat)
 
 
-def find_task(task: str | os.PathLike[str], folder: Path = TASKS, *, beside: Path = HERE) -> Source:
+def find_task(task: TaskSource, folder: Path = TASKS, *, beside: Path = HERE) -> Source:
     """The text of a task: a built-in one, a file, or a formula, in which case that is the text."""
+    if isinstance(task, Formula):
+        return formula.as_source(f"{task.logic}:{task}")
     try:
         return Source.find(task, "task", folder, *SUFFIXES, beside=beside)
     except UnknownNameError:
@@ -122,6 +132,8 @@ def write_task(machine: RewardMachine, suffix: str) -> str:
     """A task as text, in the format of this suffix."""
     if suffix not in _WRITERS:
         hint = f"{suffix} files can only be read" if suffix in _READERS else ""
+        if suffix == ".drn":
+            hint = "a .drn file holds an MDP, not a task: qrmax export PROBLEM -o FILE.drn"
         raise UnknownNameError("format", suffix, _WRITERS, hint=hint)
     if machine.shaping is not None and _FORMATS[suffix] not in (toml, json):
         raise TaskError(

@@ -15,6 +15,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
+
+import numpy as np
 
 from qrmax.errors import GuardError, shown
 from qrmax.source import Source
@@ -25,22 +28,52 @@ MAX_TRIALS = 20_000  # of labels, in search of an overlap
 Label = frozenset[str]
 """The propositions that are true in a state."""
 
+_LABELS = (
+    "a label is a set of propositions, such as {'coffee'} or {'coffee': True}, and () where "
+    "nothing is true"
+)
+
 
 def braced(label: Label) -> str:
     """A label as a message shows it."""
     return f"{{{', '.join(sorted(label))}}}"
 
 
-def as_label(names: Iterable[str]) -> Label:
-    """A set of propositions; a lone text is refused, since its letters would be taken for them."""
-    if isinstance(names, str):
-        raise GuardError(f"a label is a set of propositions, such as {{{names!r}}}, not text")
+def as_label(given: Iterable[str], where: str = "a label") -> Label:
+    """The propositions that are true: names, or a mapping of names to True and False.
+
+    >>> sorted(as_label({"edge": True, "goal": False}))
+    ['edge']
+    >>> sorted(as_label(["goal", "edge"]))
+    ['edge', 'goal']
+
+    In a mapping a name is true where its value is True or 1, Python's or NumPy's, and false where
+    it is False or 0. Anything else is refused, a lone text too: its letters would be taken for
+    names. Every label that comes in is read here; `where` says to an error where it came from.
+    """
+    if isinstance(given, Mapping):
+        given = [name for name, value in given.items() if _is_true(name, value, where)]
+    if isinstance(given, str):
+        raise GuardError(f"{where} is the text {shown(given)}; {_LABELS}: {{{shown(given)}}}")
     try:
-        return frozenset(names)
+        label = frozenset(given)
     except TypeError:
+        raise GuardError(f"{where} is {shown(given)}; {_LABELS}") from None
+    for name in label:
+        if not isinstance(name, str):
+            raise GuardError(f"{where} is {shown(given)}, and {shown(name)} is no text; {_LABELS}")
+    return label
+
+
+def _is_true(name: object, value: object, where: str) -> bool:
+    """Whether a labelling function says that a proposition is true."""
+    flag = isinstance(value, bool | np.bool_)
+    if not flag and not (isinstance(value, Integral) and value in (0, 1)):
         raise GuardError(
-            f"a label is a set of propositions, not {shown(names)}; use () where nothing is true"
-        ) from None
+            f"{where} says that {shown(name)} is {shown(value)}; allowed: True and False, or 1 and "
+            "0, as bool(...) gives them"
+        )
+    return bool(value)
 
 
 PLAIN_NAME = r"[A-Za-z_][A-Za-z0-9_]*"

@@ -113,6 +113,11 @@ class Formula:
     F(coffee & F office) & G !hole
     >>> formula.propositions
     ('coffee', 'office', 'hole')
+
+    Formulas of one logic are combined by `&`, `|` and `~` (not):
+
+    >>> print(~(Formula.parse("F coffee") | Formula.parse("F mail")))
+    !(F coffee | F mail)
     """
 
     logic: str
@@ -142,6 +147,24 @@ class Formula:
     def is_proposition(self, item: str) -> bool:
         """Whether an item of the postfix form is a proposition, not a word or sign."""
         return item not in _RESERVED[self.logic]
+
+    def __and__(self, other: Formula) -> Formula:
+        return self._joined(other, "&")
+
+    def __or__(self, other: Formula) -> Formula:
+        return self._joined(other, "|")
+
+    def __invert__(self) -> Formula:
+        return Formula(self.logic, (*self.postfix, "!"))
+
+    def _joined(self, other: object, operator: str) -> Formula:
+        if not isinstance(other, Formula):
+            raise FormulaError(f"{operator!r} joins two formulas; {shown(other)} is none")
+        if other.logic != self.logic:
+            raise FormulaError(
+                f"{operator!r} joins formulas of one logic, not {self.logic} and {other.logic}"
+            )
+        return Formula(self.logic, (*self.postfix, *other.postfix, operator))
 
     def __str__(self) -> str:
         words = VOCABULARY[self.logic]

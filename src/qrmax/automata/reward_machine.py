@@ -19,6 +19,7 @@ from the generator that `step` is given, one number for each event that has seve
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -219,6 +220,25 @@ class RewardMachine:
         ends = Guard.parse(world_ends) if isinstance(world_ends, str) else world_ends
         return shape(self if self.shaping is None else self.shaping.unshaped, gamma, ends)
 
+    def restricted(
+        self, labels: Iterable[Iterable[str]], *, name: str | None = None
+    ) -> RewardMachine:
+        """The same task where no other labels occur, such as those of `qrmax.load_map("map1")`.
+
+        It has the states that these labels lead to, and guards that tell these labels apart, as
+        short as they can be; what it does for any other label is left open. Of a shaped machine
+        the rewards are kept, but not what it was made of.
+
+        >>> task = RewardMachine.from_ltlf("F(coffee & !mail & F office)")
+        >>> for edge in task.restricted([[], ["coffee"], ["mail"], ["office"]]).edges:
+        ...     print(edge.source, "->", edge.target, "when", edge.guard)
+        q0 -> q1 when coffee
+        q1 -> satisfied when office
+        """
+        from qrmax.automata.restriction import restrict
+
+        return restrict(self, labels, name)
+
     @property
     def propositions(self) -> frozenset[str]:
         """Every proposition that some guard names."""
@@ -332,6 +352,15 @@ class RewardMachine:
                 f"{self.initial!r} is random; set consume_initial = false, or change the labels"
             )
         return state
+
+    def without_start_label(self) -> RewardMachine:
+        """The same machine with `consume_initial=False`: it reads no label at the start."""
+        machine = copy.copy(self)
+        machine.consume_initial = False
+        if self.shaping is not None:
+            plain = self.shaping.unshaped.without_start_label()
+            machine.shaping = self.shaping._replace(unshaped=plain)
+        return machine
 
     def first_state(self, label: Label) -> str | None:
         """Where an episode starts in a world state with this label; None where that is random."""

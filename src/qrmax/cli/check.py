@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from qrmax.cli.output import as_json, examples, print_json
+from qrmax.cli.output import as_json, examples, print_json, wrapped
 from qrmax.cli.problems import TASKS, complete_map, complete_task
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from qrmax.automata.reward_machine import RewardMachine
 
 FAILED = 1
+OF_YOUR_OWN = (
+    "judged by what is true in built-in worlds; on your own map: --map FILE, in an environment "
+    "of your own: --propositions NAME,..."
+)
 MOST_NOTES = 3  # of a kind, for people; programs get all
 
 
@@ -69,6 +73,8 @@ def check(
         print_json({"task": name, "findings": findings, **comparison})
     else:
         _print_findings(name, found)
+        if there.is_any_world and any(finding.kind == "missing" for finding in found):
+            click.echo(wrapped(OF_YOUR_OWN), err=True)
         if pair is not None:
             _print_comparison(pair)
     differ = pair is not None and pair.difference is not None
@@ -81,6 +87,7 @@ class _There(NamedTuple):
 
     propositions: set[str] | None
     labels: list[Label] | None
+    is_any_world: bool = False  # nothing was said of where the task is to be done
 
 
 def _what_there_is(maps: tuple[str, ...], named: str | None) -> _There:
@@ -95,7 +102,7 @@ def _what_there_is(maps: tuple[str, ...], named: str | None) -> _There:
     if named is not None:
         names = {name.strip() for name in named.split(",") if name.strip()}
         return _There(names.union(*labels), None)
-    return _There(None, labels) if maps else _There(all_propositions(), None)
+    return _There(None, labels) if maps else _There(all_propositions(), None, is_any_world=True)
 
 
 class _Pair(NamedTuple):
@@ -140,7 +147,7 @@ def _print_findings(name: str, found: list[Finding]) -> None:
         told = [*group]
         most = len(told) if told[0].is_mistake else MOST_NOTES
         for finding in told[:most]:
-            click.echo(f"{kind}: {finding.message}")
+            click.echo(wrapped(f"{kind}: {finding.message}", indent=2))
         if len(told) > most:
             click.echo(f"{kind}: and {len(told) - most} more; --json shows all")
     mistakes = sum(finding.is_mistake for finding in found)

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
-from qrmax.cli.output import OutputFile, examples, write_or_print
+from qrmax.cli.output import PICTURES, OutputFile, examples, picture_format, write_or_print
 from qrmax.cli.studies import find_results, protocol_option, study_argument
 
 # those of `report.curves`, which takes long to import
-FORMATS = ("svg", "png", "pdf")
 MEASURES = ("value", "success")
 
 
@@ -34,7 +33,7 @@ MEASURES = ("value", "success")
     "--output",
     type=OutputFile(),
     required=True,
-    help=f"The picture: a file whose name ends in {', '.join(FORMATS)}.",
+    help=f"The picture: a file whose name ends in .{', .'.join(PICTURES)}.",
 )
 def curves(
     study: str, protocol: str | None, measure: str | None, logarithmic: bool, output: Path
@@ -44,9 +43,7 @@ def curves(
     A panel for each problem, a line for each learner: the median over the seeds, in a band from the
     first to the third quartile. A run that has stopped keeps what it had reached.
     """
-    kind = output.suffix.removeprefix(".")
-    if kind not in FORMATS:
-        raise click.UsageError(f"{output}: a picture's name ends in {', '.join(FORMATS)}.")
+    kind = picture_format(output)
     from qrmax.report.curves import draw_curves
 
     picture = draw_curves(

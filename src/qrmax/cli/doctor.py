@@ -13,8 +13,18 @@ import click
 from qrmax._version import __version__
 from qrmax.cli.output import as_json, examples, print_facts, print_json
 
-PACKAGES = ("numpy", "numba", "scipy", "gymnasium", "polars", "pydantic", "safetensors", "click")
-EXTRAS = ("ray",)
+PACKAGES = (
+    "numpy",
+    "numba",
+    "scipy",
+    "gymnasium",
+    "polars",
+    "pydantic",
+    "safetensors",
+    "click",
+    "rich",
+)
+EXTRAS = {"ray": "ray", "tensorboardX": "log"}  # packages, and the extras that install them
 KNOWN_VALUE = 0.0879463  # of office/map1/exp1, to six digits
 
 
@@ -27,8 +37,8 @@ def doctor(as_json: bool) -> None:
         "python": f"{platform.python_version()} on {platform.platform()}",
         **{package: _version(package) for package in PACKAGES},
         **{
-            extra: _version(extra, f"not installed; pip install 'qrmax[{extra}]'")
-            for extra in EXTRAS
+            package: _version(package, f"not installed; pip install 'qrmax[{extra}]'")
+            for package, extra in EXTRAS.items()
         },
     }
     checks = {

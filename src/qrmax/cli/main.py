@@ -6,6 +6,7 @@ else to stderr. Nothing heavy is imported before a verb needs it, so that `qrmax
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from typing import Any
@@ -18,8 +19,10 @@ from qrmax.cli.completion import completion
 from qrmax.cli.convert import convert
 from qrmax.cli.curves import curves
 from qrmax.cli.doctor import doctor
+from qrmax.cli.export import export
 from qrmax.cli.listing import list_names
-from qrmax.cli.output import examples
+from qrmax.cli.output import examples, print_message
+from qrmax.cli.phrasing import in_options
 from qrmax.cli.plan import plan
 from qrmax.cli.results import results
 from qrmax.cli.run import run
@@ -28,7 +31,8 @@ from qrmax.cli.solve import solve
 from qrmax.cli.status import status
 from qrmax.cli.sweep import sweep
 from qrmax.cli.table import table
-from qrmax.errors import QRMaxError
+from qrmax.cli.verbs import Verbs
+from qrmax.errors import ParameterError, QRMaxError, QRMaxWarning
 
 FAILED = 1
 BAD_INPUT = 2
@@ -37,6 +41,7 @@ INTERRUPTED = 130
 
 @click.group(
     name="qrmax",
+    cls=Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=examples(
         "qrmax run office/map1/exp5 --agent qrmax-rm",
@@ -57,8 +62,10 @@ for _verb in (
     show,
     check,
     convert,
+    export,
     solve,
     run,
+    export,
     plan,
     sweep,
     status,
@@ -76,11 +83,14 @@ def main() -> None:
     warnings.showwarning = _show_warning
     try:
         sys.exit(cli.main(standalone_mode=False))
+    except ParameterError as error:
+        _fail(f"error: {in_options(str(error), cli.current)}", BAD_INPUT)
     except QRMaxError as error:
         _fail(f"error: {error}", BAD_INPUT)
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        shown = io.StringIO()
+        error.show(file=shown)
+        _fail(shown.getvalue(), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", INTERRUPTED)
     except OSError as error:  # a full disk under stdout, say
@@ -88,9 +98,12 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    click.echo(message, err=True)
+    print_message(message)
     sys.exit(code)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    click.echo(f"warning: {message}", err=True)
+    text = str(message)
+    if isinstance(message, QRMaxWarning):
+        text = in_options(text, cli.current)
+    print_message(f"warning: {text}")

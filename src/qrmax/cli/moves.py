@@ -9,21 +9,16 @@ import click
 
 
 def show_moves(problem: Any, policy: Any, hopeless: Any = None) -> None:
-    """The map once for each task state that does not end the episode, with the moves on it.
+    """Print the map for each task state that does not end the episode, with the moves on it.
 
     `hopeless[s, q]` marks where no move is worth showing.
     """
-    from qrmax.worlds.picture import write_moves
+    from qrmax.report.moves import moves_on_map
 
     if problem.world is None:
         click.echo("there is no map to show the moves on", err=True)
-        return
-    nothing = problem.done() if hopeless is None else problem.done() | hopeless
-    for q, state in enumerate(problem.machine.states):
-        if state not in problem.machine.terminal:
-            moves = policy[:, q].copy()
-            moves[nothing[:, q]] = -1
-            click.echo(f"\ntask state {state}\n\n{write_moves(problem.world, moves)}")
+    else:
+        click.echo(f"\n{moves_on_map(problem, policy, hopeless=hopeless)}")
 
 
 def show_moves_between(problem: Any, action: Callable[[Any, int, int], int]) -> None:

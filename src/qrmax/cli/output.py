@@ -4,32 +4,54 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
-from qrmax.source import write_whole
+from qrmax.source import check_output, write_whole
 
 NO_SUCCESS = "the task has no success state"
+PICTURES = ("svg", "png", "pdf")  # those of `report.drawing`; a test holds them together
 SEPARATORS = tuple(filter(None, [os.sep, os.altsep]))
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 class OutputFile(click.Path):
-    """A file to be written; what is a folder, or is written like one, is refused."""
+    """A file to be written; one that cannot be is refused before any work begins."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """A `Path`, which would not show any more how the text ended."""
-        if str(value).endswith(SEPARATORS) or Path(value).is_dir():
+        if str(value).endswith(SEPARATORS):
             self.fail(f"{str(value)!r} is a folder and cannot be written: give a file.", param, ctx)
-        return super().convert(value, param, ctx)
+        check_output(value)
+        return Path(value)
+
+
+def picture_format(output: Path, formats: Iterable[str] = PICTURES, option: str = "") -> str:
+    """The suffix of a file name, in lower case, if it is that of one of the formats.
+
+    Any other name is refused, so that no file says by its name that it is what it is not; `option`
+    is what to give instead, if there is such an option.
+    """
+    kind = output.suffix.lower().removeprefix(".")
+    allowed = [*formats]
+    if kind not in allowed:
+        got = f"ends in {output.suffix!r}" if output.suffix else "has no suffix"
+        ends = ", ".join(f".{format_}" for format_ in allowed)
+        raise click.UsageError(
+            f"{output}: the name {got}, and the suffix decides the format; allowed: {ends}"
+            + (f", or any name with {option}." if option else ".")
+        )
+    return kind
 
 
 def examples(*commands: str, note: str = "") -> str:
@@ -43,11 +65,50 @@ def print_json(result: Mapping[str, Any]) -> None:
     click.echo(json.dumps(result, indent=2))
 
 
+def terminal_width(file: TextIO | None = None) -> int | None:
+    """The columns of the terminal that stdout is; None for a file or a pipe, which have no end."""
+    if not (file or sys.stdout).isatty():
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def wrapped(text: str, indent: int = 0, file: TextIO | None = None) -> str:
+    """A line that fits the terminal, broken between words; what follows is indented.
+
+    Into a file it is one line, for programs that read lines.
+    """
+    width = terminal_width(file)
+    if width is None or len(text) <= width:
+        return text
+    return textwrap.fill(
+        text,
+        max(width, indent + 20),
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def print_message(text: str) -> None:
+    """Print an error or a warning on stderr, in lines that fit the terminal."""
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        click.echo(wrapped(line, indent + 2, sys.stderr), err=True)
+
+
+def with_bold(name: str, text: str) -> str:
+    """A text that begins with a name, which is bold on a terminal that has colours."""
+    plain = (
+        terminal_width() is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    )
+    return text if plain else click.style(name, bold=True) + text.removeprefix(name)
+
+
 def print_facts(facts: Mapping[str, Any]) -> None:
     """Print names and values, aligned."""
     width = max(map(len, facts))
     for name, value in facts.items():
-        click.echo(f"{name.ljust(width)}  {value}")
+        click.echo(with_bold(name, wrapped(f"{name.ljust(width)}  {value}", indent=width + 2)))
 
 
 def write_or_print(data: bytes, path: Path | None) -> None:
@@ -59,15 +120,45 @@ def write_or_print(data: bytes, path: Path | None) -> None:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns, aligned; the first is text, the others are numbers."""
+    """Print columns, aligned; the first is text, the others are numbers.
+
+    Columns that do not fit the terminal follow below the others, beside the first one again.
+    """
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     rule = ["-" * width for width in widths]
-    for row in (head, rule, *rows):
-        cells = [
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        click.echo("  ".join(cells).rstrip())
+    for number, block in enumerate(_blocks(widths, terminal_width())):
+        if number:
+            click.echo()
+        for row in (head, rule, *rows):
+            cells = [row[i].rjust(widths[i]) if i else row[i].ljust(widths[i]) for i in block]
+            click.echo("  ".join(cells).rstrip())
+
+
+def _blocks(widths: Sequence[int], room: int | None) -> list[list[int]]:
+    """The columns that fit side by side, the first one in each block.
+
+    >>> _blocks([10, 5, 5, 5], 25), _blocks([10, 5, 5, 5], None)
+    ([[0, 1, 2], [0, 3]], [[0, 1, 2, 3]])
+    """
+    blocks, used = [[0]], widths[0]
+    for column, width in enumerate(widths[1:], start=1):
+        if room is not None and used + 2 + width > room and len(blocks[-1]) > 1:
+            blocks.append([0])
+            used = widths[0]
+        blocks[-1].append(column)
+        used += 2 + width
+    return blocks
+
+
+def nominal_text(steps: int | None) -> str:
+    """The length of the episode in which the most likely outcome always happens.
+
+    >>> nominal_text(1), nominal_text(None)
+    ('1 step, if nothing slips', 'none: no success within the limit, even if nothing slips')
+    """
+    if steps is None:
+        return "none: no success within the limit, even if nothing slips"
+    return f"{steps:,} step{'' if steps == 1 else 's'}, if nothing slips"
 
 
 def percent(share: float, digits: int = 2) -> str:

@@ -112,8 +112,8 @@ def plan(
     problem = make_problem(**options)
     if is_continuous(options["problem"]):
         raise click.UsageError(
-            "The theory needs to know how many states there are; buckets turn up on the way. "
-            "`qrmax.theory.bucket_bound` takes a number of buckets."
+            "The theory needs the number of states, and how many buckets a learner will use is not "
+            "known ahead. In Python, `qrmax.theory.bucket_bound` takes a number of buckets."
         )
     least, most = problem.reward_range()
     goal = Goal(epsilon=epsilon, delta=delta, gamma=gamma, r_max=most if r_max is None else r_max)

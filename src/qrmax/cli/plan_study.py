@@ -10,9 +10,9 @@ import click
 from click.core import ParameterSource
 
 from qrmax.cli.output import print_facts, print_json
-from qrmax.cli.progress import duration
 from qrmax.cli.studies import folder_option, only_option, protocol_option, workers_option
 from qrmax.errors import check_count, warn
+from qrmax.live_line import duration
 
 if TYPE_CHECKING:
     from qrmax.studies.study import Study

@@ -12,12 +12,16 @@ from click.shell_completion import CompletionItem
 from qrmax.agents.registry import agent_names
 
 SLIPS = ("perpendicular", "any")
+STEP_LABELS = ("acted_in", "reached")
 TASKS = (
     "A task is the name of a built-in one, your own file, or a formula: of LTLf, such as "
     "'F(coffee & F office)', or of the logic that it begins with, as in 'ldlf: <true*;coffee>tt' "
     "or 'ppltl: O coffee'. Files of formulas end in .ltlf, .ldlf or .ppltl."
 )
 """What can be given for a task, for the help of verbs that are about tasks."""
+
+MODELS = (".drn",)
+"""Files of model checkers, which can be given as a problem."""
 
 
 def complete_map(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]:
@@ -91,50 +95,69 @@ _OPTIONS = (
         "as 'F coffee' or 'ldlf: <true*;coffee>tt'.",
     ),
     click.option(
+        "--reward",
+        metavar="NAME",
+        help="A model file (.drn) in place of PROBLEM: which of its reward models counts.",
+    ),
+    click.option(
         "--slip",
         type=float,
-        default=0.2,
-        show_default=True,
-        help="How often a move goes elsewhere.",
+        help="Office, warehouse, frozen-lake: how often a move goes elsewhere.  "
+        "[default: 0.2; warehouse: 0.1]",
     ),
     click.option(
         "--slips",
         type=click.Choice(SLIPS),
-        help="Where it goes then.  [default: as the map says]",
+        help="Office: where it goes then.  [default: as the map says]",
     ),
     click.option(
-        "--size",
-        type=int,
-        help="River swim: how many places; warehouse: how many rows.  [default: 6; 5]",
-    ),
-    click.option(
-        "--step",
-        type=float,
-        help="Real positions: how far a move goes.  [default: as the world has it]",
-    ),
-    click.option(
-        "--noise",
-        type=float,
-        help="Real positions: the standard deviation of a move.  [default: as the world has it]",
+        "--blocked-moves-slip/--no-blocked-moves-slip",
+        default=False,
+        help="Office: whether a move into a wall can slip.  [default: no]",
     ),
     click.option(
         "--decoration-penalty",
         type=float,
         default=0.0,
         show_default=True,
-        help="What stepping on a decoration costs.",
+        help="Office, continuous: what stepping on a decoration costs.",
     ),
     click.option(
         "--decorations-terminate/--no-decorations-terminate",
         default=True,
-        show_default=True,
-        help="Whether that ends the episode.",
+        help="Office, continuous: whether that, or a hole, ends the episode.  [default: yes]",
     ),
     click.option(
-        "--blocked-moves-slip/--no-blocked-moves-slip",
-        default=False,
-        show_default=True,
-        help="Whether a move into a wall can slip.",
+        "--size",
+        type=int,
+        help="River-swim: how many places; warehouse: how many rows.  [default: 6; 5]",
+    ),
+    click.option(
+        "--right",
+        type=float,
+        help="River-swim: how often swimming right, against the current, succeeds.  [default: 0.6]",
+    ),
+    click.option(
+        "--back",
+        type=float,
+        help="River-swim: how often one is carried back instead; otherwise one stays.  "
+        "[default: 0.05]",
+    ),
+    click.option(
+        "--labels",
+        type=click.Choice(STEP_LABELS),
+        help="River-swim: whether a step reads the label of the place acted in, or of the one "
+        "reached.  [default: acted_in]",
+    ),
+    click.option(
+        "--step",
+        type=float,
+        help="Continuous: how far a move goes.  [default: as the world has it]",
+    ),
+    click.option(
+        "--noise",
+        type=float,
+        help="Continuous: the standard deviation of a move.  [default: as the world has it]",
     ),
     click.option(
         "--max-episode-steps",
@@ -142,7 +165,7 @@ _OPTIONS = (
         default="1000",
         metavar="STEPS",
         show_default=True,
-        help="Where episodes are cut off, or 'none'.",
+        help="Where episodes of any world are cut off, or 'none'.",
     ),
 )
 
@@ -159,12 +182,26 @@ def is_continuous(problem: str | None) -> bool:
     return problem is not None and problem.startswith("continuous/")
 
 
-def make_problem(problem: str | None, map_: str | None, task: str | None, **options: Any) -> Any:
+def make_problem(
+    problem: str | None,
+    map_: str | None,
+    task: str | None,
+    reward: str | None = None,
+    **options: Any,
+) -> Any:
     """The problem that these options describe."""
     from qrmax.worlds.catalog import make, option_names, without_task, worlds_with
 
+    if problem is not None and problem.lower().endswith(MODELS):
+        return _read_model(problem, map_, task, reward, **options)
+    if reward is not None:
+        raise click.UsageError("--reward is for model files, such as my.drn.")
     if problem is None and (map_ is None or task is None):
-        raise click.UsageError("Give a PROBLEM such as office/map1/exp5, or --map and --task.")
+        lone = "--map" if map_ is not None else "--task" if task is not None else ""
+        said = f"{lone} is only half of it: g" if lone else "G"
+        raise click.UsageError(
+            f"{said}ive a PROBLEM such as office/map1/exp5, or --map and --task."
+        )
     if problem is not None and map_ is not None and "/" in problem.removeprefix("continuous/"):
         raise click.UsageError(
             f"PROBLEM {problem!r} says already what --map is to be: give --map and --task alone."
@@ -186,3 +223,26 @@ def make_problem(problem: str | None, map_: str | None, task: str | None, **opti
         if name in known and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
     return make(problem, map=map_, task=task, **given)
+
+
+def _read_model(
+    path: str, map_: str | None, task: str | None, reward: str | None, **options: Any
+) -> Any:
+    """The problem of a file of a model checker and a task, or of the rewards that it has."""
+    from qrmax.model.files import load_model
+
+    context = click.get_current_context()
+    given = [
+        name
+        for name in options.keys() - {"max_episode_steps"}
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if map_ is not None or given:
+        option = "map" if map_ is not None else given[0].replace("_", "-")
+        raise click.UsageError(
+            f"{path} is a model, with rules of its own: leave out --{option}; --task and "
+            "--max-episode-steps can be given."
+        )
+    return load_model(path, reward=reward).problem(
+        task, max_episode_steps=options["max_episode_steps"]
+    )

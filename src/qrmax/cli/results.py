@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qrmax.cli.output import OutputFile, examples, write_or_print
+from qrmax.cli.output import OutputFile, examples, terminal_width, write_or_print
 from qrmax.cli.studies import folder_argument
+from qrmax.cli.summary import print_summary
 from qrmax.errors import QRMaxWarning
 
 if TYPE_CHECKING:
     import polars
 
 DAMAGED = 1
-FORMATS = ("csv", "parquet", "json", "md")
+FORMATS = ("summary", "csv", "parquet", "json", "md")
+FILES = FORMATS[1:]
 COLUMNS_FOR_PEOPLE = (
     "problem", "label", "seed", "status", "reached", "steps", "gap", "success", "nominal_length",
     "total_seconds",
@@ -27,7 +29,8 @@ COLUMNS_FOR_PEOPLE = (
 
 @click.command(
     epilog=examples(
-        "qrmax results results/smoke-as-described --format md",
+        "qrmax results results/smoke-as-described",
+        "qrmax results results/smoke-as-described --format csv",
         "qrmax results results/table4-as-published -o table4.parquet",
     )
 )
@@ -36,25 +39,31 @@ COLUMNS_FOR_PEOPLE = (
     "--format",
     "kind",
     type=click.Choice(FORMATS),
-    help="How it is written.  [default: as the file's name says, or csv]",
+    help="How it is written.  [default: as the file's name says; on a terminal a summary, else "
+    "csv]",
 )
 @click.option("--earlier", is_flag=True, help="Also runs of earlier versions of the study.")
 @click.option("-o", "--output", type=OutputFile(), help="A file.")
 def results(folder: Path, kind: str | None, earlier: bool, output: Path | None) -> None:
-    """Print the runs in DIR, one row for each; see `qrmax.results` for the columns.
+    """Print the runs in DIR: on a terminal a summary, into a pipe or a file one row for each.
 
-    Markdown has the columns that people look at, the other formats have all. Damaged runs are
-    reported on stderr, and the exit code is then 1.
+    The summary has a row for each agent and problem. Markdown has the columns that people look at,
+    CSV, JSON and Parquet have all. Damaged runs are reported on stderr; the exit code is then 1.
     """
     from qrmax.studies.results import results as read
 
     kind = kind or _format_of(output)
+    if kind == "summary" and output is not None:
+        raise click.UsageError(f"The summary is for terminals; for {output}: {', '.join(FILES)}.")
     if kind == "parquet" and output is None and sys.stdout.isatty():
         raise click.UsageError("Parquet is not for terminals: give a file with -o.")
     with warnings.catch_warnings(record=True) as damaged:
         warnings.simplefilter("always", QRMaxWarning)
         frame = read(folder, earlier=earlier)
-    write_or_print(_formatted(frame, kind), output)
+    if kind == "summary":
+        print_summary(frame, folder)
+    else:
+        write_or_print(_formatted(frame, kind), output)
     for warning in damaged:
         click.echo(f"damaged: {warning.message}", err=True)
     if damaged:
@@ -62,9 +71,11 @@ def results(folder: Path, kind: str | None, earlier: bool, output: Path | None) 
 
 
 def _format_of(path: Path | None) -> str:
-    suffix = "csv" if path is None else path.suffix.removeprefix(".")
-    if suffix not in FORMATS:
-        raise click.UsageError(f"--format is needed for {path}: one of {', '.join(FORMATS)}.")
+    if path is None:
+        return "csv" if terminal_width() is None else "summary"
+    suffix = path.suffix.removeprefix(".")
+    if suffix not in FILES:
+        raise click.UsageError(f"--format is needed for {path}: one of {', '.join(FILES)}.")
     return suffix
 
 

@@ -17,6 +17,7 @@ from qrmax.cli.output import (
     OutputFile,
     as_json,
     examples,
+    nominal_text,
     percent,
     print_facts,
     print_json,
@@ -28,14 +29,14 @@ from qrmax.cli.problems import (
     problem_options,
     usual_agent,
 )
-from qrmax.cli.progress import ProgressLine
-from qrmax.errors import ParameterError
+from qrmax.errors import SourceError
+from qrmax.source import check_output
 from qrmax.studies.interrupt import interruptible
 
 if TYPE_CHECKING:
     from qrmax.planning.policy_evaluation import Evaluation
     from qrmax.training.run import Run
-    from qrmax.training.trainer import Session
+    from qrmax.training.trainer import Session, TrainingConfig
 
 INTERRUPTED = 130
 RULE_NAMES = ("exact", "nominal", "success", "welch", "budget")
@@ -67,10 +68,11 @@ def _read_value(text: str) -> Any:
 @click.command(
     epilog=examples(
         "qrmax run office/map1/exp5 --agent qrmax-rm --seed 7 --set t_env=20",
-        "qrmax run office/map1/exp5 --agent rmax --save rmax.run   (Ctrl-C saves, too)",
+        "qrmax run office/map1/exp5 --agent rmax --save rmax.run",
+        "qrmax run office/map1/exp1 --log runs/exp1 --export policy.json",
         "qrmax run --resume rmax.run --max-steps 5000000",
         "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
-        "qrmax run continuous/frozen-lake/abc --agent bucket-qrmax-rm --gamma 0.95 --set grid=10",
+        "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
     )
 )
@@ -125,9 +127,21 @@ def _read_value(text: str) -> Any:
     help="Go on with the run in this file, and save it there.",
 )
 @click.option(
+    "--export",
+    type=OutputFile(),
+    help="Write the learned policy into this JSON file; see qrmax export --help.",
+)
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the learning curve into this folder as it grows: CSV, and for TensorBoard with the "
+    "extra 'log'. A name that ends in .csv is a file. --resume appends.",
+)
+@click.option(
     "--show",
     is_flag=True,
-    help="Show the learned moves on the map, one task state after the other.",
+    help="Show the learned moves on the map, one panel per task state.",
 )
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @as_json
@@ -135,6 +149,8 @@ def run(
     *,
     resume: Path | None,
     save: Path | None,
+    export: Path | None,
+    log: Path | None,
     show: bool,
     quiet: bool,
     as_json: bool,
@@ -149,12 +165,16 @@ def run(
         raise click.UsageError("--show is for people and --json for programs: give one of them.")
     if resume is not None:
         session = _resumed(resume, options)
-        save = save or resume
+        if save is None:
+            check_output(resume)
+            save = resume
     else:
-        session = _new(options)
-    if save is not None and not save.absolute().parent.is_dir():
-        raise ParameterError(f"{save}: there is no folder {save.absolute().parent}")
-    finished = _train(session, quiet)
+        session = _new(options, quiet)
+    if export is not None:
+        from qrmax.training.export import check_exportable
+
+        check_exportable(session.agent)
+    finished = _train(session, quiet, log)
 
     from qrmax.training.cautions import warn_of_outcome
     from qrmax.training.run import Run
@@ -162,12 +182,19 @@ def run(
     warn_of_outcome(session)
     outcome = Run(session)
     if save is not None:
-        outcome.save(save)
+        try:
+            outcome.save(save)
+        except SourceError:  # a full disk, say: what was learned is at least told
+            _print(outcome, session.training, as_json, {})
+            raise
+    if export is not None:
+        outcome.export(export)
     if not finished:
         hint = f"; go on with: qrmax run --resume {save}" if save else "; --save keeps a run"
         click.echo(f"interrupted at step {outcome.trained:,}{hint}", err=True)
         sys.exit(INTERRUPTED)
-    _print(outcome, session.training.stop.name, as_json, save)
+    files = {"saved": save, "exported": export, "log": log}
+    _print(outcome, session.training, as_json, files)
     if show:
         _show(outcome)
 
@@ -181,7 +208,7 @@ def _show(outcome: Run) -> None:
     show_moves(outcome.problem, outcome.policy)
 
 
-def _new(options: dict[str, Any]) -> Session:
+def _new(options: dict[str, Any], quiet: bool) -> Session:
     agent, settings = options.pop("agent"), options.pop("settings")
     agent = agent or usual_agent(options["problem"])
     rule = {key: options.pop(key) for key in ("within", "in_a_row", "episodes", "alpha")}
@@ -197,9 +224,10 @@ def _new(options: dict[str, Any]) -> Session:
     continuous = is_continuous(options["problem"])
     problem = make_problem(**options)
 
+    from qrmax.planning.compile_notice import compile_notice
     from qrmax.training.run import make_session  # all this takes a second to import
     from qrmax.training.stopping import as_rule
-    from qrmax.training.warm_up import needs_compiling, warm_up
+    from qrmax.training.warm_up import warm_up
 
     if published:
         settings["published"] = True
@@ -215,9 +243,8 @@ def _new(options: dict[str, Any]) -> Session:
         evaluate_every=every,
         **settings,
     )
-    if needs_compiling(agent):
-        click.echo(f"compiling {agent} (once, less than a minute) ...", err=True)
-    warm_up(agent, published=published)
+    with compile_notice(not quiet):
+        warm_up(agent, published=published)
     return session
 
 
@@ -247,21 +274,24 @@ def _resumed(path: Path, options: dict[str, Any]) -> Session:
     return session
 
 
-def _train(session: Session, quiet: bool) -> bool:
+def _train(session: Session, quiet: bool, log: Path | None) -> bool:
     """Train to the end, or until Ctrl-C; returns whether it came to the end."""
-    line = None if quiet else ProgressLine(session)
-    with interruptible() as interrupted:
-        for event in session.events():
-            if line is not None:
-                line.see(event)
+    from qrmax.training.log import logged
+    from qrmax.training.progress_line import follow_run
+
+    events = logged(session, log)  # refused before the first step if it is another run's
+    with follow_run(session, not quiet) as show, interruptible() as interrupted:
+        for event in events:
+            show(event)
             if interrupted:
                 break
-    if line is not None:
-        line.clear()
     return not interrupted
 
 
-def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
+def _print(
+    outcome: Run, training: TrainingConfig, as_json: bool, files: dict[str, Path | None]
+) -> None:
+    rule, every = training.stop.name, training.evaluate_every
     config = asdict(outcome.agent.config)
     published = bool(config.pop("published", False))
     problem, evaluation = outcome.problem, outcome.evaluation
@@ -279,6 +309,7 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
                 "problem": problem.name,
                 "seed": outcome.seed,
                 "steps": outcome.steps,
+                "evaluate_every": every,
                 "episodes": outcome.episodes,
                 "reason": outcome.reason,
                 "trained": outcome.trained,
@@ -296,7 +327,9 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
         )
         return
     steps = f"{outcome.steps:,}"
-    if outcome.reason == "budget":
+    if outcome.reason != "budget":
+        steps += f"  (checked every {every:,})"
+    else:
         steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
     known, sampled = outcome.agent.known(), outcome.agent.perceives
     buckets = getattr(outcome.agent, "buckets", None)
@@ -321,8 +354,7 @@ def _print(outcome: Run, rule: str, as_json: bool, save: Path | None) -> None:
         if not problem.machine.success:
             alone = f"start value {stage_0.start_value:.6g}"
         facts["stage 0 alone"] = f"{alone}, as a policy of its own"
-    if save is not None:
-        facts["saved"] = str(save)
+    facts |= {what: str(file) for what, file in files.items() if file is not None}
     print_facts(facts)
 
 
@@ -334,13 +366,11 @@ def _success(outcome: Run, evaluation: Evaluation) -> dict[str, str]:
         assert best is not None
         return {
             "success": f"{share}, sampled; the optimum has {percent(best.success)}",
-            "mean length": "no success" if length is None else f"{length:.1f}  of successful ones",
+            "mean length": "none: no success"
+            if length is None
+            else f"{length:.1f} steps, of successful episodes",
         }
-    steps = evaluation.nominal_length
-    return {
-        "success": share,
-        "nominal length": f"{'no success' if steps is None else steps}  if nothing slips",
-    }
+    return {"success": share, "nominal length": nominal_text(evaluation.nominal_length)}
 
 
 def _rate(outcome: Run) -> str:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qrmax.cli.moves import show_moves, show_moves_between
-from qrmax.cli.output import NO_SUCCESS, as_json, examples, percent, print_facts, print_json
+from qrmax.cli.output import (
+    NO_SUCCESS,
+    as_json,
+    examples,
+    nominal_text,
+    percent,
+    print_facts,
+    print_json,
+)
 from qrmax.cli.problems import is_continuous, make_problem, problem_options
 from qrmax.errors import check_count, check_range
 
@@ -33,14 +41,28 @@ if TYPE_CHECKING:
     help="Steps of an episode: the best policy then depends on how many are left.",
 )
 @click.option(
-    "--show", is_flag=True, help="Show the best moves on the map, one task state after the other."
+    "--per-cell",
+    type=int,
+    help="Real positions: grid points along each side of a cell.  [default: until it is fine "
+    "enough]",
+)
+@click.option(
+    "--show", is_flag=True, help="Show the best moves on the map, one panel per task state."
 )
 @as_json
-def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **options: Any) -> None:
+def solve(
+    gamma: float,
+    horizon: int | None,
+    per_cell: int | None,
+    show: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Solve PROBLEM exactly, such as office/map1/exp5.
 
     Shows the discounted value of the optimal policy from the start, how likely it is to succeed,
     how long its successful episodes are on average, and how long the run is on which nothing slips.
+    The error bound is rigorous: rounding is part of it. A problem that cannot be solved is refused.
 
     With --horizon an episode has so many steps at most, and --gamma may be 1. A world with real
     positions is solved on a fine grid, and the error of that is estimated.
@@ -56,19 +78,19 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
     if is_continuous(options["problem"]):
         if horizon is not None:
             raise click.UsageError("--horizon is for worlds with numbered states.")
-        _solve_continuous(problem, gamma, as_json, show)
+        _solve_continuous(problem, gamma, per_cell, as_json, show)
         return
+    if per_cell is not None:
+        raise click.UsageError("--per-cell is for continuous worlds.")
 
     # these take a second: not before the input is known to be good
-    from qrmax.planning.compilation import is_compiled
-    from qrmax.planning.kernels import solve_layer
+    from qrmax.planning.compile_notice import compile_notice
     from qrmax.planning.policy_evaluation import evaluate, warm_up
     from qrmax.planning.staged_solution import solve_horizon
     from qrmax.planning.value_iteration import solve as solve_problem
 
-    if not is_compiled(solve_layer):
-        click.echo("compiling the planner (once, less than a minute) ...", err=True)
-    warm_up()
+    with compile_notice(True):
+        warm_up()
     started = time.perf_counter()
     limit = problem.max_episode_steps
     solution: Solution | StagedSolution
@@ -81,14 +103,19 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
         episodes = f"episodes of {limit} steps"
     result = evaluate(problem, solution.policy, gamma)
     seconds = time.perf_counter() - started
+    bound = result.error_bound
+    assert bound is not None  # nothing was sampled
     if as_json:
         print_json(
             {
                 "problem": problem.name,
                 "gamma": gamma,
                 "start_value": solution.start_value,
-                "success": result.success,
+                "start_value_error_bound": solution.start_error_bound,
+                "success": result.success if problem.machine.success else None,
+                "success_error_bound": bound.success,
                 "mean_length": result.mean_length,
+                "mean_length_error_bound": bound.mean_length,
                 "nominal_length": result.nominal_length,
                 "max_episode_steps": limit,
                 "states": problem.n_states,
@@ -101,15 +128,15 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
         "problem": problem.name,
         "states": f"{problem.n_states} x {problem.n_task_states} task states",
         "start value": f"{solution.start_value:.6g}  (gamma {gamma:g}, {episodes})",
+        "error bound": f"{1.05 * solution.start_error_bound:.1e}  on the start value",  # rounded up
     }
     if not problem.machine.success:
         facts["success"] = NO_SUCCESS
     else:
         facts["success"] = percent(result.success) + (f"  within {limit} steps" if limit else "")
         if result.mean_length is not None:
-            facts["mean length"] = f"{result.mean_length:.2f}  of successful episodes"
-        nominal = "no success" if result.nominal_length is None else result.nominal_length
-        facts["nominal length"] = f"{nominal}  if nothing slips"
+            facts["mean length"] = f"{result.mean_length:.2f} steps, of successful episodes"
+        facts["nominal length"] = nominal_text(result.nominal_length)
     print_facts({**facts, "seconds": f"{seconds:.3f}"})
     if show:
         first = solution.policy if horizon is None else solution.policy[0]
@@ -118,11 +145,15 @@ def solve(gamma: float, horizon: int | None, show: bool, as_json: bool, **option
         show_moves(problem, first, hopeless=solution.value == 0.0)
 
 
-def _solve_continuous(problem: Any, gamma: float, as_json: bool, show: bool) -> None:
+def _solve_continuous(
+    problem: Any, gamma: float, per_cell: int | None, as_json: bool, show: bool
+) -> None:
+    from qrmax.planning.compile_notice import compile_notice
     from qrmax.planning.fine_grid import solve_continuous
 
     started = time.perf_counter()
-    solution = solve_continuous(problem, gamma)
+    with compile_notice(True):
+        solution = solve_continuous(problem, gamma, per_cell)
     seconds = time.perf_counter() - started
     points, error = solution.grid.n_states, solution.error
     if as_json:
@@ -132,7 +163,7 @@ def _solve_continuous(problem: Any, gamma: float, as_json: bool, show: bool) -> 
                 "gamma": gamma,
                 "start_value": solution.start_value,
                 "start_value_error": error.value,
-                "success": solution.success,
+                "success": solution.success if problem.machine.success else None,
                 "success_error": error.success,
                 "mean_length": solution.mean_length,
                 "max_episode_steps": problem.max_episode_steps,
@@ -154,7 +185,7 @@ def _solve_continuous(problem: Any, gamma: float, as_json: bool, show: bool) -> 
         off = f"{100 * error.success:.2f} points off on that grid"
         facts["success"] = f"{percent(solution.success)}  ({off})"
         facts["mean length"] = (
-            "no success" if length is None else f"{length:.1f}  of successful ones"
+            "none: no success" if length is None else f"{length:.1f} steps, of successful episodes"
         )
     print_facts({**facts, "seconds": f"{seconds:.3f}"})
     if show:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from qrmax.cli.output import as_json, examples, print_json
-from qrmax.cli.progress import SweepLine
 from qrmax.cli.studies import (
     folder_option,
     only_option,
@@ -18,11 +18,6 @@ from qrmax.cli.studies import (
     study_argument,
     workers_option,
 )
-from qrmax.studies.interrupt import interruptible
-
-if TYPE_CHECKING:
-    from qrmax.studies.study import Study
-    from qrmax.studies.sweep import Sweep
 
 FAILED = 1
 INTERRUPTED = 130
@@ -31,7 +26,7 @@ INTERRUPTED = 130
 @click.command(
     epilog=examples(
         "qrmax sweep smoke",
-        "qrmax sweep paper/table4 --protocol as-published --workers 2   (Ctrl-C is safe)",
+        "qrmax sweep paper/table4 --protocol as-published --workers 2",
         "qrmax sweep paper/table4 --only agent=qrmax --only 'problem=office/map1/*'",
         "qrmax sweep my.toml -o results/mine --verbose",
         "qrmax sweep my.toml --backend ray --address auto",
@@ -78,12 +73,12 @@ def sweep(
     are the same whatever the backend and the number of workers.
     """
     from qrmax.studies.expand import load_study  # all this takes a second to import
+    from qrmax.studies.progress_line import follow_sweep
     from qrmax.studies.sweep import open_sweep
 
     whole = load_study(study, protocol)
-    # Ray prints the news of its workers to stdout, which is for results
-    with redirect_stdout(sys.stderr), open_sweep(whole, folder=folder, **options) as running:
-        finished = _follow(running, None if quiet else SweepLine(running, each_run=verbose))
+    with redirect_stdout(_RayNews()), open_sweep(whole, folder=folder, **options) as running:
+        finished = follow_sweep(running, not quiet, each_run=verbose)
     summary = running.summary()
     if as_json:
         print_json({**summary._asdict(), "folder": str(summary.folder)})
@@ -100,34 +95,14 @@ def sweep(
         sys.exit(FAILED)
 
 
-def _compile(study: Study) -> None:
-    """Compile once, so that the workers need not all do it."""
-    from qrmax.training.warm_up import needs_compiling, warm_up
+class _RayNews(io.TextIOBase):
+    """What Ray prints of its workers to stdout, which is for results: on stderr, shortened.
 
-    agents = {(cell.agent, bool(cell.settings.get("published"))) for cell in study.cells}
-    waiting = [(agent, published) for agent, published in agents if needs_compiling(agent)]
-    if waiting:
-        click.echo("compiling (once, less than a minute) ...", err=True)
-    for agent, published in sorted(waiting):
-        warm_up(agent, published=published)
+    Ray quotes twenty lines of its log where one of its parts has died.
+    """
 
-
-def _follow(sweep: Sweep, line: SweepLine | None) -> bool:
-    """Sweep to the end, or until Ctrl-C; returns whether it came to the end."""
-    from qrmax.studies.sweep import Begun
-
-    with interruptible() as interrupted:
-        try:
-            for event in sweep.events():
-                if isinstance(event, Begun) and event.todo:
-                    _compile(sweep.study)
-                if line is not None:
-                    line.see(event)
-                if interrupted and not sweep.stopping:
-                    if line is not None:
-                        line.announce_stop()
-                    sweep.stop()
-        finally:
-            if line is not None:
-                line.clear()
-    return not interrupted
+    def write(self, text: str) -> int:
+        """Print no more than the first sentence."""
+        head, line_end, _ = text.partition("\n")
+        sys.stderr.write(head.partition(". ")[0] + line_end)
+        return len(text)

@@ -52,7 +52,9 @@ class ContinuousProblem:
     ) -> None:
         self.plane = plane
         self.machine = machine
-        self.labels: tuple[Label, ...] = tuple(as_label(names) for names in labels)
+        self.labels: tuple[Label, ...] = tuple(
+            as_label(names, f"labels[{number}]") for number, names in enumerate(labels)
+        )
         self.label = np.array(label, dtype=np.int32)  # [cell]
         self.terminal = np.asarray(terminal, dtype=bool)
         self.start = start

@@ -27,6 +27,7 @@ from qrmax.errors import ModelError
 from qrmax.model.growth import padded
 
 NOTHING = -1  # no outcome has been seen in this place yet
+FAR = 1e300  # no rewards add up to more
 
 
 class Estimate(NamedTuple):
@@ -134,6 +135,13 @@ class Counter:
             raise ModelError(f"an outcome that was counted is not one of 0 to {len(n) - 1}")
         if (nothing[..., :-1] & ~nothing[..., 1:]).any():
             raise ModelError("an outcome is counted after a free place")
+        if not ((n >= 0) & (n <= self.threshold)).all():
+            raise ModelError(f"a pair has had a number of samples outside 0 to {self.threshold}")
+        sampled = tau.sum(axis=2, dtype=np.int64)  # outcomes make probabilities: they must add up
+        if ((tau > 0) == nothing).any() or (sampled != np.minimum(n, self.for_moves)).any():
+            raise ModelError("the outcomes of a pair are not as many as its samples")
+        if not (np.abs(rho) <= FAR).all() or rho[n == 0].any():
+            raise ModelError("the rewards of a pair do not add up to a number that they can")
         self.counts = counts
 
     def _place(self, i: int, j: int, outcome: int) -> int:

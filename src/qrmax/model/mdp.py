@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from qrmax.errors import ModelError
 
 MASS_TOLERANCE = 1e-9
+MOST_REWARD = 1e300
 MOST_ENTRIES = 2**31 - 1  # successors are numbered with 32 bits
 
 
@@ -68,9 +69,7 @@ class TabularMDP:
         self.start = _start_distribution(start, n_states)
         self._check()
         for name in ("succ", "prob", "reward", "terminal", "start"):
-            view = getattr(self, name).view()  # the caller's own array stays as it is
-            view.flags.writeable = False
-            setattr(self, name, view)
+            setattr(self, name, read_only(getattr(self, name)))
 
     @staticmethod
     def from_dense(
@@ -100,6 +99,30 @@ class TabularMDP:
             terminal=terminal,
             start=start,
         )
+
+    @staticmethod
+    def from_gymnasium(env: Any) -> TabularMDP:
+        """From a Gymnasium environment that exposes its model in `env.unwrapped.P`.
+
+        FrozenLake, CliffWalking and Taxi do.
+
+        >>> import gymnasium
+        >>> TabularMDP.from_gymnasium(gymnasium.make("FrozenLake-v1"))
+        TabularMDP(16 states, 4 actions, up to 3 successors)
+
+        States and actions have the numbers of the environment's observations and actions. A state
+        in which some transitions end the episode and others do not gets a terminal copy: those come
+        last. With a task, and with the time limit, see `Problem.from_gymnasium`.
+        """
+        from qrmax.model.exposed import exposed_model
+
+        model = exposed_model(env)
+        if model.tasked is not None:
+            raise ModelError(
+                f"{model.name} has a task, which an MDP leaves out; Problem.from_gymnasium(env) "
+                "makes a problem of both, env.env is the environment without it"
+            )
+        return model.mdp
 
     @property
     def n_states(self) -> int:
@@ -151,10 +174,20 @@ class TabularMDP:
         _refuse(~in_range, "succ", self.succ, f"allowed: 0 to {self.n_states - 1}")
         fair = (self.prob >= 0) & (self.prob <= 1 + MASS_TOLERANCE)
         _refuse(~fair, "prob", self.prob, "allowed: 0 to 1")
-        _refuse(~np.isfinite(self.reward), "reward", self.reward, "allowed: finite numbers")
+        small = np.abs(self.reward) < MOST_REWARD  # what is larger adds up to infinity
+        _refuse(
+            ~small, "reward", self.reward, f"allowed: finite numbers below {MOST_REWARD:g} in size"
+        )
         mass = self.prob.sum(axis=2)
         wrong = (np.abs(mass - 1.0) > MASS_TOLERANCE) & ~self.terminal[:, None]
         _refuse(wrong, "the sum of prob", mass, "needed: 1")
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written to; the array itself stays as it is."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _shape_of(succ: ArrayLike) -> tuple[int, ...]:

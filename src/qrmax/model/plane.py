@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.errors import ModelError
+from qrmax.model.mdp import MOST_REWARD
 
 FloatArray = NDArray[np.float64]
 
@@ -51,6 +52,8 @@ def check_plane(plane: Plane) -> None:
         array = getattr(plane, name)
         if array.shape != shape or 0 in shape or not np.isfinite(array).all():
             raise ModelError(f"{name} is not made of finite numbers of shape {shape}")
+    if (np.abs(plane.reward) >= MOST_REWARD).any():
+        raise ModelError(f"a reward is beyond {MOST_REWARD:g}: rewards would add up to infinity")
     if not 1 <= columns <= n_cells or n_cells % columns:
         raise ModelError(f"{n_cells} cells in {columns} columns are no plane")
     rows = n_cells // columns

@@ -15,7 +15,8 @@ state).
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,9 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from qrmax.automata.guards import Label, as_label, braced
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ModelError, ParameterError, check_count, did_you_mean, warn
-from qrmax.model.mdp import TabularMDP
+from qrmax.model.mdp import MOST_REWARD, TabularMDP
 from qrmax.model.shaped import unshaped, warn_of_world_ends
 from qrmax.model.step_labels import split_by_label
+
+"""Rewards of this size and beyond overflow in sums and differences of values."""
 
 
 class Problem:
@@ -40,7 +43,8 @@ class Problem:
 
     `label[s]` numbers the label of state `s` in `labels`. `max_episode_steps` is where episodes are
     truncated, None for never. `world` is what the states are states of, such as a map, for whoever
-    wants to draw it.
+    wants to draw it. `origin[s]` is the observation that an environment shows in state `s`, where
+    that is not `s` itself.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Problem:
         max_episode_steps: int | None = None,
         name: str = "problem",
         world: object | None = None,
+        origin: ArrayLike | None = None,
     ) -> None:
         if not isinstance(mdp, TabularMDP) or not isinstance(machine, RewardMachine):
             raise ModelError(
@@ -61,12 +66,15 @@ class Problem:
             )
         self.mdp = mdp
         self.machine = machine
-        self.labels: tuple[Label, ...] = tuple(as_label(names) for names in labels)
+        self.labels: tuple[Label, ...] = tuple(
+            as_label(names, f"labels[{number}]") for number, names in enumerate(labels)
+        )
         self.label = self._check_label(np.array(label))  # [s]
         self.table = machine.table(self.labels)
         self.max_episode_steps = max_episode_steps
         self.name = name
         self.world = world
+        self.origin = None if origin is None else self._check_origin(np.array(origin))  # [s]
         self._check_start()
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
@@ -91,6 +99,66 @@ class Problem:
         """
         split = split_by_label(mdp, label, start_label)
         return Problem(split.mdp, machine, labels, split.label, **options)
+
+    @staticmethod
+    def from_gymnasium(
+        env: Any,
+        task: RewardMachine | str | os.PathLike[str] | None = None,
+        labels: Callable[[Any, Any], Iterable[str]] | None = None,
+        *,
+        transition_labels: Callable[[Any, Any, Any, Any], Iterable[str]] | None = None,
+        env_reward: bool | None = None,
+    ) -> Problem:
+        """The exact problem of a Gymnasium environment that exposes its model, with a task.
+
+        `env` is a `TaskWrapper`, or else `task`, `labels` (or `transition_labels`) and `env_reward`
+        are given here, as `TaskWrapper` takes them.
+
+        >>> import gymnasium, qrmax
+        >>> names = {3: {"edge"}, 15: {"goal"}}
+        >>> problem = qrmax.Problem.from_gymnasium(
+        ...     gymnasium.make("FrozenLake-v1"), "F(edge & F goal)",
+        ...     labels=lambda observation, info: names.get(observation, ()),
+        ... )
+        >>> problem
+        Problem('FrozenLake-v1/F(edge & F goal)': 16 states x 3 task states, 4 actions)
+        >>> round(qrmax.solve(problem, gamma=0.99).start_value, 4)
+        0.7701
+
+        So it can be solved, runs stop where they are near the optimum, and training is compiled.
+        `run.watch(env)` plays what was learned in the environment, in its `TaskWrapper`. Episodes
+        are truncated at the environment's time limit. Labels may depend on observations and
+        actions, not on `info`, which is no part of a model.
+        """
+        from qrmax.model.exposed import exposed_problem
+
+        return exposed_problem(env, task, labels, transition_labels, env_reward)
+
+    def state_of(self, observation: int, info: Any = None) -> int:
+        """The number of the state in which the environment shows this observation.
+
+        They are the same, unless states were split up by the label read on the way to them; that is
+        in `info`, as a `TaskWrapper` tells it.
+        """
+        if self.origin is None:
+            return observation
+        if info is None:
+            raise ParameterError(
+                "labels belong to steps here, so a state is an observation and the label read: "
+                "give both, run.act(observation, info)"
+            )
+        read = as_label(info["label"], 'info["label"]')
+        found = [
+            n
+            for n in np.flatnonzero(self.origin == observation).tolist()
+            if self.labels[self.label[n]] == read
+        ]
+        if not found:
+            raise ParameterError(
+                f"{self.name}: observation {observation} is never reached with the label "
+                f"{braced(read)}; give what the environment shows that the problem was made of"
+            )
+        return found[0]
 
     @property
     def n_states(self) -> int:
@@ -134,7 +202,7 @@ class Problem:
         happens = (self.mdp.prob > 0.0) & ~self.mdp.terminal[:, None, None]  # not padding
         env = self.mdp.reward[happens] if happens.any() else np.zeros(1)
         task = self.table.reward
-        return float(env.min() + task.min()), float(env.max() + task.max())
+        return float(env.min()) + float(task.min()), float(env.max()) + float(task.max())
 
     def product(self) -> TabularMDP:
         """The process over pairs that joint-space learners see: pair (s, q) is state s |Q| + q."""
@@ -188,6 +256,11 @@ class Problem:
         ends, others = entered & mdp.terminal, entered & ~mdp.terminal
         return np.unique(self.label[ends]).tolist(), np.unique(self.label[others]).tolist()
 
+    def _check_origin(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
+        if numbers.shape != (self.n_states,) or numbers.dtype.kind not in "iu":
+            raise ModelError(f"origin must hold a whole number for each of {self.n_states} states")
+        return numbers.astype(np.int32)
+
     def _check_label(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
         n_states = self.mdp.n_states
         if numbers.shape != (n_states,) or numbers.dtype.kind not in "iu":
@@ -206,9 +279,12 @@ class Problem:
 class _Labelled(Protocol):
     """A task over the labels of a world."""
 
-    name: str
-    machine: RewardMachine
-    labels: tuple[Label, ...]
+    @property
+    def name(self) -> str: ...
+    @property
+    def machine(self) -> RewardMachine: ...
+    @property
+    def labels(self) -> tuple[Label, ...]: ...
 
 
 def warn_of_what_can_never_be(problem: _Labelled) -> None:
@@ -238,6 +314,23 @@ def warn_of_an_end_at_the_start(machine: RewardMachine, label: Label) -> None:
         "  a formula such as 'G !hole' holds from the start on: say what is to be reached, too, or "
         'give it as a task that pays again and again, RewardMachine.from_ltlf(..., pay="each")'
     )
+
+
+def check_rewards(name: str, lowest: float, highest: float) -> None:
+    """Raise a `ParameterError` unless values of these rewards can be computed with.
+
+    >>> check_rewards("mine", -1.0, 1e301)
+    Traceback (most recent call last):
+    ...
+    qrmax.errors.ParameterError: a step of 'mine' can have a reward of 1e+301; allowed: ...
+    """
+    for reward in (lowest, highest):
+        if not abs(reward) < MOST_REWARD:  # nor NaN
+            raise ParameterError(
+                f"a step of {name!r} can have a reward of {reward:g}; allowed: numbers above "
+                f"{-MOST_REWARD:g}, below {MOST_REWARD:g}: beyond them values overflow; "
+                "divide all rewards by the same number"
+            )
 
 
 def check_problem(problem: object) -> None:

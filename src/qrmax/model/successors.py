@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.errors import ModelError
-from qrmax.model.counts import NOTHING
+from qrmax.model.counts import FAR, NOTHING
 
 ROOM = 4  # for successors, to begin with
 
@@ -78,8 +78,10 @@ class Successors:
             raise ModelError("successors are counted that are not listed")
         if not ((outcome >= NOTHING) & (outcome < states)).all():
             raise ModelError(f"an outcome that was counted is not one of 0 to {states - 1}")
-        if (tau < 0).any() or (tau.sum(axis=2) != n).any():
+        if (tau < 0).any() or (tau.sum(axis=2, dtype=np.int64) != n).any():
             raise ModelError("the successors of a pair are not as many as its samples")
+        if not (np.abs(rho) <= FAR).all() or rho[n == 0].any():
+            raise ModelError("the rewards of a pair do not add up to a number that they can")
         self.arrays = seen
 
     def _double(self) -> None:

@@ -20,7 +20,7 @@ from qrmax.planning.arrays import IntArray
 from qrmax.planning.models import model_of
 from qrmax.planning.value_iteration import Solution, has_both_signs
 
-ERROR = 1e-10  # of V*, times 1 - gamma, relative: far above the tolerance of solving
+ERROR = 1e-10  # of V*, times 1 - gamma, relative: far above the default tolerance of solving
 GRAIN = 1e-290  # smaller values may be missing from V*
 NO_LIMIT = 2**62
 
@@ -36,7 +36,8 @@ class Comparison:
         if has_both_signs(env, task):  # an error is as large as what cancels
             size = np.full_like(size, size.max() + np.abs(env.reward).max())
             size += np.abs(task.reward).max()
-        error = size * ERROR / (1.0 - solution.gamma) + GRAIN
+        error = size * ERROR / (1.0 - solution.gamma) + GRAIN  # that of following a policy, too
+        error = np.maximum(error, solution.error_bound.T)
         least = min(0.0, float(env.reward.min() + task.reward.min()))
         self._worst = least / (1.0 - solution.gamma)
         self._ceiling = np.ascontiguousarray(value + error)  # [q, s]

@@ -116,7 +116,7 @@ def solve_continuous(
     if relative > GOOD and per_cell is None:
         warn(
             f"the optimum of {problem.name!r} is not known well: on a grid half as fine it differs "
-            f"by {relative:.0%}; give solve_continuous a larger per_cell than {max(parts)}"
+            f"by {relative:.0%}; give a larger per_cell than {max(parts)}"
         )
     return FineSolution(
         problem=problem,
@@ -139,7 +139,7 @@ class _Judged(NamedTuple):
     @classmethod
     def of(cls, solved: tuple[Solution, Evaluation]) -> _Judged:
         solution, evaluation = solved
-        return cls(solution.start_value, min(1.0, evaluation.success))  # 1 + 1e-15 is rounding
+        return cls(solution.start_value, evaluation.success)
 
 
 def _solve(

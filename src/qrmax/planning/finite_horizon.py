@@ -20,10 +20,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numba import njit
 
 from qrmax.errors import ParameterError
 from qrmax.planning.arrays import Belief, Stages
+from qrmax.planning.compilation import compiled, inner
 
 if TYPE_CHECKING:  # numba does not read annotations
     from collections.abc import Callable
@@ -46,7 +46,7 @@ NO_LIMIT = 1e290
 NO_CHOICE: IntArray = np.empty((0, 0, 0), dtype=np.int32)
 """In place of a policy where none is asked for."""
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+_compiled, _inner = compiled, inner
 _at = cast("Callable[[Any], int]", np.uint64)  # an index that needs no check for being negative
 
 
@@ -205,7 +205,7 @@ def backward_induction(
                 value[y, x] = best if best < top else top
 
 
-@_compiled
+@_inner
 def _on_arrival(task: TaskModel, gamma: float) -> tuple[FloatArray, FloatArray, IndexArray]:
     """What the machine does at (y, x), looked up once for all stages.
 

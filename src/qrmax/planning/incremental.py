@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from qrmax.errors import ModelError, check_range
 from qrmax.model.growth import padded
+from qrmax.model.mdp import read_only
 from qrmax.planning import kernels
 from qrmax.planning.arrays import (
     EnvModel,
@@ -26,6 +27,9 @@ from qrmax.planning.arrays import (
     Worklist,
 )
 from qrmax.planning.models import machine_layers, unlinked_env
+
+ROUNDING = 1e-9
+MOST_WORTH = 1e300  # a value beyond it might become infinite on the way
 
 
 class IncrementalPlanner:
@@ -55,7 +59,7 @@ class IncrementalPlanner:
         check_range("gamma", gamma, above=0.0, below=1.0)
         self.rules = Rules(gamma, tolerance, float(optimistic), signed=False)
         pairs = (n_task_states, n_states)
-        self.env = unlinked_env(n_states, n_actions, 1)
+        self._hold(unlinked_env(n_states, n_actions, 1))
         self.task = TaskModel(
             label=np.arange(n_states, dtype=np.int32),  # the machine is learned state by state
             next_state=np.zeros((*pairs, 1), dtype=np.int32),
@@ -83,6 +87,15 @@ class IncrementalPlanner:
         planner._without_task = True
         planner._know_that_there_is_no_task(0)
         return planner
+
+    def _hold(self, env: EnvModel) -> None:
+        """Keep a model of the world; compiled code reads views of it that are as of any world.
+
+        Those of a given world cannot be written to: were these any different, everything would be
+        compiled for each.
+        """
+        self._succ, self._prob = env.succ, env.prob
+        self.env = env._replace(succ=read_only(env.succ), prob=read_only(env.prob))
 
     def _know_that_there_is_no_task(self, first: int) -> None:
         """The machine of states from the first one on: it stays, and pays nothing."""
@@ -127,12 +140,13 @@ class IncrementalPlanner:
         count = len(succ)
         if count > self.env.succ.shape[2]:
             self._widen_env(count)
-        self.env.succ[s, a, :count] = succ
-        self.env.prob[s, a, :count] = prob
+        self._succ[s, a, :count] = succ
+        self._prob[s, a, :count] = prob
         self.env.reward[s, a] = reward
         self._mind_the_sign(reward)
-        kernels.link_pair(self.env.succ, self.env.prob, self.env.head, self.env.link, s, a)
-        kernels.env_changed(self._work, s)
+        pair = s * self.env.reward.shape[1] + a
+        succ, prob, _, head, link = self.env
+        kernels.env_changed(succ, prob, head, link, self._work, pair, pair + 1)
 
     def learn_task(
         self,
@@ -171,12 +185,14 @@ class IncrementalPlanner:
         before, env, task, tables = len(self.env.head), self.env, self.task, self.tables
         n_q = len(self.moves)
         pairs = (n_q, n_states)
-        self.env = EnvModel(
-            succ=padded(env.succ, n_states),
-            prob=padded(env.prob, n_states),
-            reward=padded(env.reward, n_states, fill=np.inf),
-            head=padded(env.head, n_states, fill=kernels.NO_EDGE),
-            link=padded(env.link, n_states * env.succ[0].size, fill=kernels.NOT_LINKED),
+        self._hold(
+            EnvModel(
+                succ=padded(env.succ, n_states),
+                prob=padded(env.prob, n_states),
+                reward=padded(env.reward, n_states, fill=np.inf),
+                head=padded(env.head, n_states, fill=kernels.NO_EDGE),
+                link=padded(env.link, n_states * env.succ[0].size, fill=kernels.NOT_LINKED),
+            )
         )
         self.task = TaskModel(
             label=np.arange(n_states, dtype=np.int32),
@@ -227,13 +243,35 @@ class IncrementalPlanner:
                 "work.length": (0, n_states + 1),
             },
         )
-        self.env = EnvModel(*(arrays[f"env.{name}"].copy() for name in EnvModel._fields))
-        self.task = TaskModel(*(arrays[f"task.{name}"].copy() for name in TaskModel._fields))
-        self.tables = Tables(*(arrays[f"tables.{name}"].copy() for name in Tables._fields))
-        self._work = Worklist(*(arrays[f"work.{name}"].copy() for name in Worklist._fields))
+        env = EnvModel(*(arrays[f"env.{name}"].copy() for name in EnvModel._fields))
+        task = TaskModel(*(arrays[f"task.{name}"].copy() for name in TaskModel._fields))
+        tables = Tables(*(arrays[f"tables.{name}"].copy() for name in Tables._fields))
+        work = Worklist(*(arrays[f"work.{name}"].copy() for name in Worklist._fields))
+        _check_worklist(work)
+        self._check_model(env, task, tables)
+        self._hold(env)
+        self.task, self.tables, self._work = task, tables, work
         self.moves = arrays["moves"].copy()
         self._find_order()
         self._mind_the_sign(min(self.env.reward.min(), self.task.reward.min()))
+
+    def _check_model(self, env: EnvModel, task: TaskModel, tables: Tables) -> None:
+        """Refuse what no samples can have led to: planning with it might never settle."""
+        worth = self.rules.optimistic
+        factors = {"env": (env.prob, env.reward), "task": (task.prob, task.reward)}
+        for name, (prob, reward) in factors.items():
+            if not (prob >= 0.0).all() or not (prob.sum(axis=-1) <= 1.0 + ROUNDING).all():
+                raise ModelError(f"{name}.prob: the probabilities of a pair do not add up")
+            known = np.isfinite(reward)
+            if not (known | (reward == np.inf)).all():
+                raise ModelError(f"{name}.reward: not a number, or below all numbers")
+            worth += float(np.abs(reward[known]).max(initial=0.0)) / (1.0 - self.rules.gamma)
+        if not np.array_equal(task.label, self.task.label):
+            raise ModelError("task.label: the machine is not learned state by state")
+        if not worth <= MOST_WORTH or not (np.abs(tables.value) <= worth * (1 + ROUNDING)).all():
+            raise ModelError(f"tables.value: a value beyond {min(worth, MOST_WORTH):g}")
+        if not np.array_equal(kernels.gains(task, tables.value, self.rules.gamma), tables.gain):
+            raise ModelError("tables.gain is not what follows from the values")
 
     def _mind_the_sign(self, reward: float) -> None:
         """Note that there are costs: from now on what adds up may cancel."""
@@ -260,8 +298,9 @@ class IncrementalPlanner:
         width = max(needed, 2 * old.succ.shape[2])
         shape = (*old.reward.shape, width)
         succ, prob = padded(old.succ, *shape), padded(old.prob, *shape)
-        head, link = kernels.link_predecessors(succ, prob)  # edges are numbered by the width
-        self.env = old._replace(succ=succ, prob=prob, head=head, link=link)
+        # edges are numbered by the width
+        head, link = kernels.link_predecessors(read_only(succ), read_only(prob))
+        self._hold(old._replace(succ=succ, prob=prob, head=head, link=link))
 
     def _widen_task(self, needed: int) -> None:
         """Make room for machine events with more outcomes."""
@@ -298,5 +337,14 @@ def _check_numbers(
     chained = chained[chained >= 0]
     if len(np.unique(chained)) != len(chained):
         raise ModelError("env.link leads to an edge twice")
-    if not np.array_equal(arrays["work.waiting"].sum(axis=1), arrays["work.length"]):
-        raise ModelError("work.length is not the number of those waiting")
+    if (arrays["env.link"].ravel()[chained] == kernels.NOT_LINKED).any():
+        raise ModelError("env.link leads to an edge that is not linked")
+
+
+def _check_worklist(work: Worklist) -> None:
+    """Refuse a worklist on which not all that waits stands once."""
+    n_states = work.ring.shape[1]
+    for ring, first, length, waiting in zip(*work, strict=True):
+        listed = ring[(first + np.arange(length)) % n_states]
+        if not np.array_equal(np.sort(listed), np.flatnonzero(waiting)):
+            raise ModelError("work.ring does not have all that waits, each once")

@@ -22,7 +22,8 @@ by their distance from where reward comes from. First values are built along tha
 moving front: a value settles before others are built on it, and the number of backups per pair does
 not grow with the size of the world, while plain sweeps, in whatever order, need more passes the
 longer the episodes are. Further sweeps over what has something new to hear make it exact. Layers of
-several machine states take rounds of this.
+several machine states take rounds of this. A reward on every step, such as a cost, would leave
+nothing to measure distances from; `potentials.py` takes it out beforehand.
 
 **Convergence** is relative: a change counts if it exceeds `tolerance` times the value, or, where
 gains of both signs meet (`signed`), times the sum of what cancels. At the end every pair satisfies
@@ -30,19 +31,20 @@ its Bellman equation up to that.
 
 Rounds that converge slowly (recurrent tasks, gamma near 1) are extrapolated along the last change,
 which removes the slowest mode of the error; the pauses between extrapolations grow, so that
-convergence stays guaranteed.
+convergence stays guaranteed. If that does not settle a layer soon, `value_iteration.py` goes on
+with modified policy iteration, whose linear systems `policy_systems.py` solves.
 
 Each kernel has a twin in `reference.py`. No fastmath, no threads: results are the same everywhere.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
-from numba import njit
 
-from qrmax.planning.arrays import Block, Chain
+from qrmax.planning.arrays import Block, Chain, Worklist
+from qrmax.planning.compilation import compiled, inlined, inner
 
 if TYPE_CHECKING:  # numba does not read annotations
     from collections.abc import Callable
@@ -57,7 +59,6 @@ if TYPE_CHECKING:  # numba does not read annotations
         Rules,
         Tables,
         TaskModel,
-        Worklist,
     )
 
 NO_EDGE = -1  # the end of a chain of predecessors
@@ -66,28 +67,35 @@ NOT_LINKED = -2  # an edge that is in no chain
 ANY_ACTION = np.empty((0, 0), dtype=np.int32)
 """Given as the policy, it means: the best action."""
 
+_NO_WORK = Worklist(
+    np.empty((0, 0), np.int32),
+    np.empty(0, np.int32),
+    np.empty(0, np.int32),
+    np.empty((0, 0), np.bool_),
+)
+
 _NEGLIGIBLE = 1e-300  # below this, relative changes are about the grain of the number format
 _SPENT = 1e-18  # of the mass that has succeeded: what is left cannot change the sums
 _LONG = 10_000  # steps after which other ways to compare a policy are quicker
 _REACH = 64  # how many distances behind the front its news are still awaited
-_SWEEPS = 64  # the most sweeps in a round
 _PATIENCE = 2  # rounds before the first extrapolation is prepared
 
 # Unsigned numbers need no check for being negative, and divide far quicker.
 _unsigned = cast("Callable[[int], int]", np.uint32)  # there are fewer than 2**31 edges
 _wide = cast("Callable[[int], int]", np.uint64)
+_long = cast("Callable[[int], int]", np.int64)  # a literal would be compiled for by itself
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
 # What the inner loops call is inlined and takes plain arrays: passing a NamedTuple, or reading its
-# fields in a loop, costs more than a backup.
-_inlined = njit(cache=True, nogil=True, error_model="numpy", inline="always")
+# fields in a loop, costs more than a backup. Loops are written out where a call of NumPy's would
+# have to be compiled for far longer than it saves lines.
+_compiled, _inner, _inlined = compiled, inner, inlined
 
 
 # --- predecessors
 
 
-@_compiled
-def link_pair(
+@_inlined
+def _link_pair(
     succ: IntArray, prob: FloatArray, head: IntArray, link: IntArray, s: int, a: int
 ) -> None:
     """Enter the successors of (s, a) into the chains of predecessors, each state once."""
@@ -110,15 +118,42 @@ def _is_linked(succ: IntArray, link: IntArray, s: int, target: int) -> bool:
     return found
 
 
-@_compiled
 def link_predecessors(succ: IntArray, prob: FloatArray) -> tuple[IntArray, IntArray]:
     """The chains of predecessors of a whole world."""
-    head = np.full(succ.shape[0], NO_EDGE, np.int32)
-    link = np.full(succ.size, NOT_LINKED, np.int32)
-    for s in range(succ.shape[0]):
-        for a in range(succ.shape[1]):
-            link_pair(succ, prob, head, link, s, a)
+    head = np.full(succ.shape[0], NO_EDGE, dtype=np.int32)
+    link = np.full(succ.size, NOT_LINKED, dtype=np.int32)
+    env_changed(succ, prob, head, link, _NO_WORK, 0, succ.shape[0] * succ.shape[1])
     return head, link
+
+
+@_compiled
+def env_changed(
+    succ: IntArray,
+    prob: FloatArray,
+    head: IntArray,
+    link: IntArray,
+    work: Worklist,
+    begin: int,
+    end: int,
+) -> None:
+    """Pairs (s, a) have become known: those with the numbers s |A| + a from `begin` on.
+
+    Their successors are entered into the chains of predecessors, and each s waits for a backup with
+    every machine state of the worklist.
+    """
+    ring, first, length, waiting = work
+    n_actions = succ.shape[1]
+    for pair in range(begin, end):
+        s = pair // n_actions
+        _link_pair(succ, prob, head, link, s, pair - s * n_actions)
+        for q in range(waiting.shape[0]):
+            if not waiting[q, s]:
+                waiting[q, s] = True
+                place = first[q] + length[q]
+                if place >= ring.shape[1]:
+                    place -= ring.shape[1]
+                ring[q, place] = s
+                length[q] += 1
 
 
 # --- the backup
@@ -144,25 +179,6 @@ def _action_value(
     if total == np.inf:
         total = optimistic
     return float(total)
-
-
-@_inlined
-def _best_action(
-    succ: IntArray,
-    prob: FloatArray,
-    reward: FloatArray,
-    gain: FloatArray,
-    optimistic: float,
-    q: int,
-    s: int,
-) -> tuple[float, int]:
-    """V(s, q) and the first action that attains it."""
-    best, action = -np.inf, 0
-    for a in range(succ.shape[1]):
-        value = _action_value(succ, prob, reward, gain, optimistic, q, s, a)
-        if value > best:
-            best, action = value, a
-    return best, action
 
 
 @_inlined
@@ -207,28 +223,43 @@ def _leads_to(next_state: IntArray, task_prob: FloatArray, p: int, label: int, q
     return found
 
 
-@_compiled
 def gains(task: TaskModel, value: FloatArray, gamma: float) -> FloatArray:
-    """G as `[q, s]`."""
-    label, next_state, task_prob, task_reward = task
-    gain = np.empty(value.shape)
-    for q in range(value.shape[0]):
-        for s in range(value.shape[1]):
-            gain[q, s] = _gain(label, next_state, task_prob, task_reward, value, gamma, q, s)
+    """G as `[q, s]`, number for number what `_gain` finds; NumPy is quick enough."""
+    gain: FloatArray = np.take(task.reward, task.label, axis=1)
+    states = np.arange(value.shape[1])
+    for j in range(task.next_state.shape[2]):
+        p = np.take(task.prob[:, :, j], task.label, axis=1)
+        q_next = np.take(task.next_state[:, :, j], task.label, axis=1)
+        np.add(gain, gamma * p * value[q_next, states], out=gain, where=p > 0.0)
     return gain
 
 
-@_compiled
 def greedy(env: EnvModel, tables: Tables, optimistic: float) -> IntArray:
     """The best action of each pair, `[q, s]`: the first of equals, 0 where the episode is done."""
-    succ, prob, reward = env.succ, env.prob, env.reward
-    gain, done = tables.gain, tables.done
-    policy = np.zeros(gain.shape, np.int32)
+    policy = np.zeros(tables.gain.shape, dtype=np.int32)
+    _choose(env.succ, env.prob, env.reward, tables.gain, tables.done, optimistic, policy)
+    return policy
+
+
+@_compiled
+def _choose(
+    succ: IntArray,
+    prob: FloatArray,
+    reward: FloatArray,
+    gain: FloatArray,
+    done: BoolArray,
+    optimistic: float,
+    policy: IntArray,
+) -> None:
     for q in range(gain.shape[0]):
         for s in range(gain.shape[1]):
             if not done[q, s]:
-                policy[q, s] = _best_action(succ, prob, reward, gain, optimistic, q, s)[1]
-    return policy
+                best = -np.inf
+                for a in range(succ.shape[1]):
+                    worth = _action_value(succ, prob, reward, gain, optimistic, q, s, a)
+                    if worth > best:
+                        best = worth
+                        policy[q, s] = a
 
 
 @_compiled
@@ -268,25 +299,29 @@ def solve_layer(
     policy: IntArray,
     layer: IntArray,
     rules: Rules,
-    max_rounds: int,
-) -> tuple[int, int, bool]:
+    max_backups: int,
+    max_sweeps: int,
+    from_nothing: bool,
+) -> tuple[int, bool]:
     """Find V for one machine layer, given V of all layers it leads to.
 
-    Returns how many backups and rounds it took, and whether it settled within `max_rounds`.
+    A round takes at most `max_sweeps` sweeps over a machine state, and there is a next one until
+    `max_backups` are used up. Returns the number of backups, and whether the layer settled.
     """
     backups = 0
     wait, waited = _PATIENCE, 0
     before = between = np.empty(0)
-    for turn in range(max_rounds):
+    while True:
         settled = True
         for q in layer:
             count, changed, finished = _solve_block(
-                env, task, value, done, policy, q, rules, turn == 0
+                env, task, value, done, policy, q, rules, max_sweeps, from_nothing
             )
             backups += count
             settled = settled and finished and (layer.size == 1 or not changed)
-        if settled:
-            return backups, turn + 1, True
+        if settled or backups >= max_backups:
+            return backups, settled
+        from_nothing = False
         waited += 1
         if waited == wait:
             before = _copy_layer(value, layer)
@@ -295,10 +330,9 @@ def solve_layer(
         elif waited == wait + 2:
             _extrapolate(value, layer, before, between)
             wait, waited = wait + (wait + 1) // 2, 0
-    return backups, max_rounds, False
 
 
-@_compiled
+@_inner
 def _solve_block(
     env: EnvModel,
     task: TaskModel,
@@ -307,6 +341,7 @@ def _solve_block(
     policy: IntArray,
     q: int,
     rules: Rules,
+    max_sweeps: int,
     from_nothing: bool,
 ) -> tuple[int, bool, bool]:
     """Bring V(., q) up to date, given V of the other machine states, in a limited number of sweeps.
@@ -316,31 +351,34 @@ def _solve_block(
     leaving, staying = _arrivals(task, value, q, rules.gamma)
     order, ends, position = _by_distance(env, done, q, leaving, staying)
     block = _gather(env, policy, q, leaving, staying, order, position)
-    v = value[q][order]
+    v = np.empty(order.size)
+    fresh = np.empty(v.size, np.bool_)  # has not heard the latest yet
+    for i in range(order.size):
+        v[i], fresh[i] = value[q, order[i]], True
     backups = _build_up(block, v, ends, rules.tolerance) if from_nothing else 0
-    fresh = np.ones(v.size, np.bool_)  # has not heard the latest yet
-    first = 0  # the first one that has not
+    first = _long(0)  # the first one that has not
     changed = from_nothing
-    for _ in range(_SWEEPS):
+    for _ in range(max_sweeps):
         if first >= v.size:
             break
         count, changes, first = _sweep(env, block, v, rules, order, position, fresh, first)
         backups += count
         changed = changed or changes
     value[q] = 0.0  # where nothing is ever paid
-    value[q][order] = v
+    for i in range(order.size):
+        value[q, order[i]] = v[i]
     return backups, changed, first >= v.size
 
 
-@_compiled
+@_inner
 def _arrivals(
     task: TaskModel, value: FloatArray, q: int, gamma: float
 ) -> tuple[FloatArray, FloatArray]:
     """G(q, s) in two parts: G(q, s) = leaving[s] + staying[s] V(s, q)."""
     label, next_state, task_prob, task_reward = task
-    leaving, staying = np.empty(value.shape[1]), np.zeros(value.shape[1])
+    leaving, staying = np.empty(value.shape[1]), np.empty(value.shape[1])
     for s in range(value.shape[1]):
-        leaving[s] = task_reward[q, label[s]]
+        leaving[s], staying[s] = task_reward[q, label[s]], 0.0
         for j in range(next_state.shape[2]):
             weight = gamma * task_prob[q, label[s], j]
             q_next = next_state[q, label[s], j]
@@ -351,12 +389,13 @@ def _arrivals(
     return leaving, staying
 
 
-@_compiled
+@_inner
 def _by_distance(
     env: EnvModel, done: BoolArray, q: int, leaving: FloatArray, staying: FloatArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     """The world states by the number of steps, within q, to something that pays or costs.
 
+    If most states pay something themselves, only leaving q counts, and what cannot comes last.
     Returns the states in that order, where each distance ends, and the place of each state in the
     order (-1: the episode is done there, or nothing is ever paid from there on).
     """
@@ -364,31 +403,38 @@ def _by_distance(
     n_states, n_actions, width = env.succ.shape
     per_state = n_actions * width
     order = np.empty(n_states, np.int32)
-    position = np.full(n_states, -1, np.int32)
-    size = 0
+    position = np.empty(n_states, np.int32)
+    pays = np.empty(n_states, np.bool_)
+    paying = 0
     for s in range(n_states):
+        position[s], pays[s] = -1, False
         for a in range(n_actions):
-            if reward[s, a] != 0.0:
-                size = _enter(done, q, s, order, position, size)
-        if leaving[s] != 0.0:
-            edge = head[s]
-            while edge != NO_EDGE:
-                size = _enter(done, q, edge // per_state, order, position, size)
-                edge = link[edge]
+            pays[s] = pays[s] or reward[s, a] != 0.0
+        paying += 1 if pays[s] else 0
+    late = 2 * paying > n_states
     ends = np.empty(n_states + 1, np.int32)
-    n_ends, at = 0, 0
-    while at < size:
-        end = size
-        ends[n_ends] = end
-        n_ends += 1
-        while at < end:
-            s = order[at]
-            at += 1
-            if staying[s] > 0.0:
+    size, n_ends, at = 0, 0, 0
+    for part in range(2 if late else 1):
+        for s in range(n_states):
+            if pays[s] and late == (part == 1):
+                size = _enter(done, q, s, order, position, size)
+            if part == 0 and leaving[s] != 0.0:
                 edge = head[s]
                 while edge != NO_EDGE:
                     size = _enter(done, q, edge // per_state, order, position, size)
                     edge = link[edge]
+        while at < size:
+            end = size
+            ends[n_ends] = end
+            n_ends += 1
+            while at < end:
+                s = order[at]
+                at += 1
+                if staying[s] > 0.0:
+                    edge = head[s]
+                    while edge != NO_EDGE:
+                        size = _enter(done, q, edge // per_state, order, position, size)
+                        edge = link[edge]
     return order[:size].copy(), ends[:n_ends].copy(), position
 
 
@@ -401,7 +447,7 @@ def _enter(done: BoolArray, q: int, s: int, order: IntArray, position: IntArray,
     return size
 
 
-@_compiled
+@_inner
 def _gather(
     env: EnvModel,
     policy: IntArray,
@@ -418,8 +464,8 @@ def _gather(
     succ, prob, reward = env.succ, env.prob, env.reward
     n_actions = succ.shape[1] if policy.shape[0] == 0 else 1
     constant = np.empty((order.size, n_actions))
-    target = np.zeros((order.size, n_actions, succ.shape[2]), np.int32)
-    weight = np.zeros(target.shape)
+    target = np.empty((order.size, n_actions, succ.shape[2]), np.int32)
+    weight = np.empty(target.shape)
     for i in range(order.size):
         s = order[i]
         for choice in range(n_actions):
@@ -428,6 +474,7 @@ def _gather(
             waits = 0.0
             for k in range(succ.shape[2]):
                 s_next, p = succ[s, a, k], prob[s, a, k]
+                target[i, choice, k], weight[i, choice, k] = 0, 0.0
                 constant[i, choice] += p * leaving[s_next]
                 if s_next == s:
                     waits += p * staying[s]
@@ -456,7 +503,7 @@ def _best(
     return best, choice
 
 
-@_compiled
+@_inner
 def _build_up(block: Block, v: FloatArray, ends: IntArray, tolerance: float) -> int:
     """First values, with a front that moves away from where reward comes from.
 
@@ -475,12 +522,14 @@ def _build_up(block: Block, v: FloatArray, ends: IntArray, tolerance: float) -> 
                 nearest = min(nearest, i)
             v[i] = new
         backups += ends[front] - low
-        distance = np.searchsorted(ends, nearest, side="right")
+        distance = front + 1  # how many distances end at or before the nearest
+        while distance > 0 and ends[distance - 1] > nearest:
+            distance -= 1
         low = ends[distance - 2] if distance >= 2 else 0
     return backups
 
 
-@_compiled
+@_inner
 def _sweep(
     env: EnvModel,
     block: Block,
@@ -527,52 +576,36 @@ def _sweep(
     return backups, changed, nearest
 
 
-@_compiled
+@_inner
 def _copy_layer(value: FloatArray, layer: IntArray) -> FloatArray:
-    copy = np.empty((layer.size, value.shape[1]))
+    n_states = value.shape[1]
+    copy = np.empty(layer.size * n_states)
     for i in range(layer.size):
-        copy[i] = value[layer[i]]
-    return copy.ravel()
+        for s in range(n_states):
+            copy[i * n_states + s] = value[layer[i], s]
+    return copy
 
 
-@_compiled
+@_inner
 def _extrapolate(
     value: FloatArray, layer: IntArray, before: FloatArray, between: FloatArray
 ) -> None:
     """Jump along the last change as far as its rate of decay says."""
-    now = _copy_layer(value, layer)
-    dot = np.sum((now - between) * (between - before))
-    square = np.sum((between - before) ** 2)
+    n_states = value.shape[1]
+    dot = square = 0.0
+    for i in range(layer.size):
+        for s in range(n_states):
+            j = i * n_states + s
+            dot += (value[layer[i], s] - between[j]) * (between[j] - before[j])
+            square += (between[j] - before[j]) * (between[j] - before[j])
     if 0.0 < dot < square:
         jump = dot / (square - dot)  # rate + rate^2 + ..., the changes still to come
-        now += jump * (now - between)
         for i in range(layer.size):
-            value[layer[i]] = now[i * value.shape[1] : (i + 1) * value.shape[1]]
+            for s in range(n_states):
+                value[layer[i], s] += jump * (value[layer[i], s] - between[i * n_states + s])
 
 
 # --- an incremental solve: a worklist from what has changed
-
-
-@_inlined
-def _push(
-    ring: IntArray, first: IntArray, length: IntArray, waiting: BoolArray, q: int, s: int
-) -> None:
-    """Put the pair (s, q) on the worklist, once."""
-    if not waiting[q, s]:
-        waiting[q, s] = True
-        place = first[q] + length[q]
-        if place >= ring.shape[1]:
-            place -= ring.shape[1]
-        ring[q, place] = s
-        length[q] += 1
-
-
-@_compiled
-def env_changed(work: Worklist, s: int) -> None:
-    """Something about the actions of s has changed: back it up with every machine state."""
-    ring, first, length, waiting = work
-    for q in range(waiting.shape[0]):
-        _push(ring, first, length, waiting, q, s)
 
 
 @_inlined
@@ -587,10 +620,7 @@ def _push_sources(
     q: int,
     s: int,
 ) -> None:
-    """Put all that leads to s on the worklist of q.
-
-    `_push` is written out here: as a call in the innermost loop it would double the time.
-    """
+    """Put all that leads to s on the worklist of q, once."""
     waiting_q = waiting[q]
     edge = head[s]
     while edge != NO_EDGE:
@@ -618,39 +648,21 @@ def task_changed(
     _push_sources(env.head, env.link, per_state, ring, first, length, waiting, q, s)
 
 
-@_compiled
 def value_changed(
     env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, gamma: float, q: int, s: int
 ) -> None:
     """Spread a change of V(s, q) to all that leads to it, in every layer."""
-    for p in range(tables.value.shape[0]):
-        if _leads_to(task.next_state, task.prob, p, task.label[s], q):
-            task_changed(env, task, tables, work, gamma, p, s)
+    label = task.label[s]
+    leads = (task.next_state[:, label] == q) & (task.prob[:, label] > 0.0)
+    for p in np.nonzero(leads.any(axis=1))[0].tolist():
+        task_changed(env, task, tables, work, gamma, p, s)
 
 
 @_compiled
 def settle(
     env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, order: Order, rules: Rules
 ) -> int:
-    """Work off the list, layer by layer; returns the number of backups."""
-    backups, begin = 0, 0
-    for end in order.ends:
-        backups += _settle_layer(env, task, tables, work, order, order.states[begin:end], rules)
-        begin = end
-    return backups
-
-
-@_compiled
-def _settle_layer(
-    env: EnvModel,
-    task: TaskModel,
-    tables: Tables,
-    work: Worklist,
-    order: Order,
-    layer: IntArray,
-    rules: Rules,
-) -> int:
-    """Work off the list within one layer.
+    """Work off the list, layer by layer; returns the number of backups.
 
     This loop is where learners spend their time, so it reads flat arrays and rows of tables, with
     unsigned numbers, which need no check for being negative: together twice as fast.
@@ -660,16 +672,16 @@ def _settle_layer(
     label, next_state, task_prob, task_reward = task
     value, gain, done = tables
     ring, first, length, waiting = work
-    _, _, feeders, feeder_ends = order
+    states, ends, feeders, feeder_ends = order
     gamma, tolerance, optimistic, signed = rules
     n_states = value.shape[1]
     n_actions, width = all_succ.shape[1], all_succ.shape[2]
     per_state = _unsigned(env.succ.shape[1] * env.succ.shape[2])
-    backups = 0
-    busy = True
-    while busy:
+    backups, layer, begin = 0, 0, 0
+    while layer < ends.size:
         busy = False
-        for q in layer:
+        for place in range(begin, ends[layer]):
+            q = states[place]
             ring_q, waiting_q = ring[q], waiting[q]
             value_q, gain_q, done_q = value[q], gain[q], done[q]
             for _ in range(length[q]):  # those that wait as this round begins
@@ -699,6 +711,9 @@ def _settle_layer(
                             label, next_state, task_prob, task_reward, value, gamma, p, s
                         )
                         _push_sources(head, link, per_state, ring, first, length, waiting, p, s)
+        if not busy:
+            begin = ends[layer]
+            layer += 1
     return backups
 
 
@@ -714,7 +729,7 @@ def _best_of_row(
     width: int,
     s: int,
 ) -> tuple[float, int]:
-    """What `_best_action` finds, from flat arrays and one row of gains."""
+    """V(s, q) and the first action that attains it, from flat arrays and one row of gains."""
     best, action = -np.inf, 0
     edge = _wide(s) * _wide(per_state)
     for a in range(n_actions):
@@ -734,7 +749,6 @@ def _best_of_row(
 # --- following a policy
 
 
-@_compiled
 def follow(
     env: EnvModel,
     task: TaskModel,
@@ -750,24 +764,11 @@ def follow(
     Returns the discounted reward collected, the probability of success within these steps, and the
     mean of (length x success).
     """
-    chain, here, there, known, succeeded = _begin(env, task, done, success, start)
-    laid, collected, lengths, discount = 0, 0.0, 0.0, 1.0
-    for step in range(1, steps + 1):
-        laid, known = known, _lay_out(env, task, done, success, policy, chain, laid, known)
-        paid, won, alive = _spread(chain, laid, here, there)
-        here, there = there, here
-        collected += discount * paid
-        succeeded += won
-        lengths += won * step
-        discount *= gamma
-        if alive <= _SPENT * succeeded:
-            break
-        if discount <= _SPENT and known == laid and not np.any(chain.worth[:known]):
-            break  # success can never come
-    return collected, succeeded, lengths
+    begun = _begin(env, task, done, success, start)
+    found = _follow(env, task, done, success, policy, begun, gamma, steps, steps, _NO_QUESTION)
+    return found[:3]
 
 
-@_compiled
 def bracket(
     env: EnvModel,
     task: TaskModel,
@@ -786,55 +787,112 @@ def bracket(
     What is still to come is at least `worst` and at most `ceiling[q, s]`, or more by what a limit
     to the length of episodes may spare the policy (see `comparison.py`).
     """
-    chain, here, there, known, _ = _begin(env, task, done, ceiling, start)
-    laid, collected, discount = 0, 0.0, 1.0
-    least, most, spared = -np.inf, np.inf, -worst * gamma**limit
-    for step in range(1, min(limit, _LONG) + 1):
-        laid, known = known, _lay_out(env, task, done, ceiling, policy, chain, laid, known)
-        paid, hoped, alive = _spread(chain, laid, here, there)
-        here, there = there, here
-        collected += discount * paid
-        discount *= gamma
-        least = collected + discount * alive * worst
-        most = collected + discount * hoped + alive * spared
-        if step == limit:
-            least = most = collected
-        if least > high or most < low or discount <= _SPENT:
-            break
-    return least, most
+    begun = _begin(env, task, done, ceiling, start)
+    question = Question(True, worst, -worst * gamma**limit, low, high)
+    steps = min(limit, _LONG)
+    found = _follow(env, task, done, ceiling, policy, begun, gamma, limit, steps, question)
+    return found[3:]
 
 
 @_compiled
+def _follow(
+    env: EnvModel,
+    task: TaskModel,
+    done: BoolArray,
+    worth: FloatArray,
+    policy: IntArray,
+    begun: Begun,
+    gamma: float,
+    limit: int,
+    steps: int,
+    question: Question,
+) -> tuple[float, float, float, float, float]:
+    """What `follow` finds, then what `bracket` does where there is a question."""
+    chain, here, there, known, succeeded = begun
+    compares, worst, spared, low, high = question
+    laid, collected, lengths, discount = _long(0), 0.0, 0.0, 1.0
+    least, most = -np.inf, np.inf
+    for step in range(1, steps + 1):
+        laid, known = known, _lay_out(env, task, done, worth, policy, chain, laid, known)
+        paid, won, alive = _spread(chain, laid, here, there)
+        here, there = there, here
+        collected += discount * paid
+        succeeded += won
+        lengths += won * step
+        discount *= gamma
+        if compares:
+            least = collected + discount * alive * worst
+            most = collected + discount * won + alive * spared
+            if step == limit:
+                least = most = collected
+            if least > high or most < low or discount <= _SPENT:
+                break
+            continue
+        if alive <= _SPENT * succeeded:
+            break
+        if discount <= _SPENT and known == laid and _is_zero(chain.worth, known):
+            break  # success can never come
+    return collected, succeeded, lengths, least, most
+
+
+@_inlined
+def _is_zero(array: FloatArray, size: int) -> bool:
+    """Whether the first so many entries are all 0."""
+    zero = True
+    for i in range(size):
+        zero = zero and array[i] == 0.0
+    return zero
+
+
+class Question(NamedTuple):
+    """Whether, and with what, the value of a policy is compared; see `bracket`."""
+
+    compares: bool
+    worst: float
+    spared: float
+    low: float
+    high: float
+
+
+_NO_QUESTION = Question(False, 0.0, 0.0, 0.0, 0.0)
+
+
+class Begun(NamedTuple):
+    """Where episodes start, on a chain of which nothing else is laid out."""
+
+    chain: Chain
+    here: FloatArray  # [i], the mass on the pairs of the chain
+    there: FloatArray  # [i], room for it after a step
+    known: int  # how many pairs there are
+    over: float  # what the mass is worth that is over at once
+
+
 def _begin(
     env: EnvModel, task: TaskModel, done: BoolArray, worth: FloatArray, start: FloatArray
-) -> tuple[Chain, FloatArray, FloatArray, int, float]:
-    """A chain of the pairs where episodes start, the mass on them, and what is over at once."""
+) -> Begun:
+    """A chain of the pairs where episodes start."""
     size, width = start.size, env.succ.shape[2] * task.next_state.shape[2]
     chain = Chain(
-        np.full(start.shape, -1, np.int32),
-        np.empty(size, np.int32),
-        np.empty(size, np.int64),
+        np.full(start.shape, -1, dtype=np.int32),
+        np.empty(size, dtype=np.int32),
+        np.empty(size, dtype=np.int64),
         np.empty(size),
         np.empty(size),
         np.empty(size),
-        np.empty(size * width, np.int32),
+        np.empty(size * width, dtype=np.int32),
         np.empty(size * width),
     )
     here, there = np.zeros(size), np.zeros(size)
-    known, over = 0, 0.0
-    for q in range(start.shape[0]):
-        for s in range(start.shape[1]):
-            if start[q, s] > 0.0:
-                if done[q, s]:
-                    over += start[q, s] * worth[q, s]
-                else:
-                    chain.number[q, s], chain.pair[known] = known, q * start.shape[1] + s
-                    here[known] = start[q, s]
-                    known += 1
-    return chain, here, there, known, over
+    pairs = np.flatnonzero((start > 0.0) & ~done)
+    chain.number.reshape(-1)[pairs] = np.arange(pairs.size)
+    chain.pair[: pairs.size] = pairs
+    here[: pairs.size] = start.reshape(-1)[pairs]
+    over = (start > 0.0) & done
+    at_once = np.cumsum(start[over] * worth[over])  # one after the other, as steps add up
+    return Begun(chain, here, there, pairs.size, float(at_once[-1]) if at_once.size else 0.0)
 
 
-@_compiled
+@_inner
 def _lay_out(
     env: EnvModel,
     task: TaskModel,
@@ -883,7 +941,7 @@ def _lay_out(
     return known
 
 
-@_compiled
+@_inner
 def _spread(
     chain: Chain, laid: int, here: FloatArray, there: FloatArray
 ) -> tuple[float, float, float]:

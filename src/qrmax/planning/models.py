@@ -19,6 +19,19 @@ from qrmax.planning.arrays import (
 )
 
 
+class Scale(NamedTuple):
+    """The sizes that rounding errors are relative to."""
+
+    lowest: float  # of all rewards of the world and of the machine, taken apart
+    highest: float
+    mass: float  # the largest sum of probabilities of a step, 1 up to rounding
+
+    @property
+    def reward(self) -> float:
+        """The largest reward of the world or of the machine."""
+        return max(-self.lowest, self.highest)
+
+
 class Model(NamedTuple):
     """Both factors, where episodes end, and the order to solve the machine in."""
 
@@ -29,6 +42,10 @@ class Model(NamedTuple):
     likeliest: Likeliest
     layers: tuple[IntArray, ...]  # groups of machine states, last first
     start: FloatArray  # [q, s]
+    scale: Scale
+
+
+ROUNDING = 1e-15  # of a sum of probabilities
 
 
 _models: WeakKeyDictionary[Problem, Model] = WeakKeyDictionary()
@@ -70,6 +87,25 @@ def _build(problem: Problem) -> Model:
         likeliest=_likeliest(problem, start),
         layers=machine_layers(table.next_state, table.terminal),
         start=start,
+        scale=_scale(problem),
+    )
+
+
+def _scale(problem: Problem) -> Scale:
+    mdp, table = problem.mdp, problem.table
+    rewards = (part.reward[part.prob > 0.0] for part in (mdp, table))
+    lowest, highest = zip(*((kind.min(), kind.max()) for kind in rewards), strict=True)
+    mass = float(mdp.prob.sum(axis=2).max() * table.prob.sum(axis=2).max())
+    return Scale(float(min(lowest)), float(max(highest)), max(1.0, mass * (1.0 + ROUNDING)))
+
+
+def by_arrival(task: TaskModel, reward: FloatArray) -> TaskModel:
+    """The same machine with a reward `[q, s]` for arriving in s, whatever its label."""
+    return TaskModel(
+        label=np.arange(len(task.label), dtype=np.int32),
+        next_state=np.ascontiguousarray(task.next_state[:, task.label]),
+        prob=np.ascontiguousarray(task.prob[:, task.label]),
+        reward=np.ascontiguousarray(reward),
     )
 
 

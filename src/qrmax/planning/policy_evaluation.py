@@ -1,8 +1,7 @@
 """How good a policy is, exactly: no episode is sampled.
 
 With a limit on the length of an episode, the start distribution is spread along the policy step by
-step. Without one, three linear systems are solved by the sweeps of value iteration with the action
-fixed:
+step. Without one, three linear systems are solved as value iteration is, with the action fixed:
 
     V(x) = r(x) + gamma sum_x' P(x' | x) V(x')     discounted value
     h(x) = sum_x' P(x' | x) h(x'),  1 on success   probability of success
@@ -15,7 +14,7 @@ A policy may depend on the stage, `[h, s, q]`: it is followed for as many steps 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -27,10 +26,17 @@ from qrmax.errors import ParameterError, check_count, check_range
 from qrmax.model.mdp import TabularMDP
 from qrmax.model.problem import Problem, check_problem
 from qrmax.planning import kernels
-from qrmax.planning.arrays import FloatArray, IntArray, TaskModel
-from qrmax.planning.comparison import Comparison
+from qrmax.planning.arrays import IntArray
+from qrmax.planning.error_bounds import (
+    ErrorBound,
+    followed_error,
+    from_start,
+    length_error,
+    success_error,
+    value_error,
+)
 from qrmax.planning.finite_horizon import follow_stages
-from qrmax.planning.models import Model, model_of
+from qrmax.planning.models import Model, by_arrival, model_of
 from qrmax.planning.value_iteration import solve, solve_model
 
 
@@ -49,6 +55,7 @@ class Evaluation:
     success: float  # probability of success
     mean_length: float | None  # of the successful episodes; None where there are none
     nominal_length: int | None  # where the most likely outcome always happens; None: no success
+    error_bound: ErrorBound | None = field(default=None, compare=False)  # None: sampled
 
 
 def evaluate(
@@ -75,7 +82,7 @@ def evaluate(
     limit = _limit(len(actions) if staged else None, max_episode_steps)
     if limit is None:
         check_range("gamma", gamma, above=0.0, below=1.0)
-        value, success, lengths = _without_limit(problem, model, actions[0], gamma)
+        value, success, lengths, bound = _without_limit(problem, model, actions[0], gamma)
     else:
         check_range("gamma", gamma, above=0.0, at_most=1.0)
         follow = follow_stages if staged else kernels.follow
@@ -89,11 +96,13 @@ def evaluate(
             gamma,
             limit,
         )
+        bound = followed_error(model, gamma, limit, success, lengths)
     return Evaluation(
         start_value=float(value),
-        success=float(success),
+        success=min(1.0, float(success)),  # a sum of probabilities: 1 + 1e-15 is rounding
         mean_length=float(lengths / success) if success > 0.0 else None,
         nominal_length=_nominal_length(problem, model, actions, limit),
+        error_bound=bound,
     )
 
 
@@ -124,16 +133,18 @@ def nominal_reward(problem: Problem, policy: IntArray) -> float:
     return total
 
 
-def warm_up() -> None:
-    """Compile the kernels, or load them from the disk cache, so that what follows is quick."""
+def warm_up(*, staged: bool = False) -> None:
+    """Compile what solving and evaluating take, or load it from numba's cache.
+
+    `staged`: what evaluating policies takes that depend on the stage, too.
+    """
     mdp = TabularMDP([[[1]], [[1]]], [[[1.0]], [[1.0]]])
     task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
     problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=1)
     solution = solve(problem)
-    for limit in (1, None):
-        evaluate(problem, solution.policy, max_episode_steps=limit)
-    evaluate(problem, np.stack([solution.policy, solution.policy]))
-    Comparison(solution).exceeds(solution.policy, 0.0)
+    evaluate(problem, solution.policy)
+    if staged:
+        evaluate(problem, np.stack([solution.policy, solution.policy]))
 
 
 def _limit(stages: int | None, max_episode_steps: int | None) -> int | None:
@@ -143,7 +154,7 @@ def _limit(stages: int | None, max_episode_steps: int | None) -> int | None:
 
 def _without_limit(
     problem: Problem, model: Model, policy: IntArray, gamma: float
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, ErrorBound]:
     value = solve_model(model, gamma, policy=policy).value
     no_reward = model.env._replace(reward=np.zeros_like(model.env.reward))
     succeeds = problem.table.success
@@ -151,25 +162,20 @@ def _without_limit(
     counting = model._replace(env=no_reward, task=model.task._replace(reward=arrival.sum(axis=2)))
     chance = solve_model(counting, 1.0, policy=policy).value
     onward = kernels.gains(counting.task, chance, 1.0)  # [q, s]: success after arriving in s
-    timing = model._replace(env=no_reward, task=_paying(model, onward))
+    timing = model._replace(env=no_reward, task=by_arrival(model.task, onward))
     lengths = solve_model(timing, 1.0, policy=policy).value
-    success = chance + np.where(model.done & succeeds[:, None], 1.0, 0.0)
-    return (
-        float((model.start * value).sum()),
-        float((model.start * success).sum()),
-        float((model.start * lengths).sum()),
+    over = np.where(model.done & succeeds[:, None], 1.0, 0.0)
+    found = [float((model.start * part).sum()) for part in (value, chance + over, lengths)]
+    errors = (
+        value_error(model, value, gamma, policy),
+        *success_error(counting, chance, timing, lengths, policy),
     )
-
-
-def _paying(model: Model, reward: FloatArray) -> TaskModel:
-    """The same machine where arriving in s with the machine in q pays `reward[q, s]`."""
-    label = model.task.label
-    return TaskModel(
-        label=np.arange(len(label), dtype=np.int32),
-        next_state=model.task.next_state[:, label],
-        prob=model.task.prob[:, label],
-        reward=reward,
+    value_off, off, lengths_off = (
+        from_start(model.start, part, error)
+        for part, error in zip((value, chance + over, lengths), errors, strict=True)
     )
+    bound = ErrorBound(value_off, off, length_error(found[1], found[2], off, lengths_off))
+    return found[0], found[1], found[2], bound
 
 
 def _nominal_length(

@@ -9,6 +9,7 @@ import numpy as np
 from qrmax.errors import check_count, check_range
 from qrmax.model.problem import Problem, check_problem
 from qrmax.planning.arrays import Belief, FloatArray, IntArray
+from qrmax.planning.error_bounds import staged_error
 from qrmax.planning.finite_horizon import (
     NEVER,
     NO_LIMIT,
@@ -40,6 +41,11 @@ class StagedSolution:
     def start_value(self) -> float:
         """What an episode brings."""
         return float((self.problem.start() * self.value).sum())
+
+    @property
+    def start_error_bound(self) -> float:
+        """The most by which `start_value` can differ from the optimum, by rounding."""
+        return staged_error(model_of(self.problem), self.value, self.gamma, self.horizon)
 
     def __repr__(self) -> str:
         return (

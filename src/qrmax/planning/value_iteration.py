@@ -12,10 +12,19 @@ from qrmax.errors import ConvergenceError, check_range
 from qrmax.model.problem import Problem, check_problem
 from qrmax.planning import kernels
 from qrmax.planning.arrays import EnvModel, FloatArray, IntArray, Rules, Tables, TaskModel
+from qrmax.planning.error_bounds import from_start, value_error
 from qrmax.planning.models import Model, model_of
+from qrmax.planning.policy_systems import evaluate_layer
+from qrmax.planning.potentials import potential_of, shaped
+from qrmax.planning.residuals import residual, rounding
 
 TOLERANCE = 1e-13
-MAX_ROUNDS = 1_000_000
+SWEEPS = 128  # backups per pair after which a policy's linear system is solved
+ROUND = 64  # sweeps over one machine state before the others have their turn
+SWEEPS_BETWEEN = 16  # two linear systems
+MAX_TURNS = 1000
+FAR_LARGER = 10.0  # a potential than the values, so that its rounding matters
+NEGLIGIBLE = 1e-300  # as in the sweeps
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +37,8 @@ class Solution:
     Solution('office/map1/exp1': start value 0.0879463, gamma 0.9)
     >>> solution.policy.shape, solution.q.shape
     ((108, 3), (108, 3, 4))
+    >>> solution.start_error_bound < 1e-11, bool(solution.error_bound.max() < 1e-11)
+    (True, True)
     """
 
     problem: Problem
@@ -35,7 +46,7 @@ class Solution:
     value: FloatArray  # [s, q]
     policy: IntArray  # [s, q], the first of equally good actions
     backups: int  # how many Bellman backups it took
-    _tables: Tables
+    _solved: Solved
 
     @property
     def start_value(self) -> float:
@@ -45,8 +56,23 @@ class Solution:
     @cached_property
     def q(self) -> FloatArray:
         """The value of every action, `[s, q, a]`; made when first asked for."""
-        table = kernels.action_values(model_of(self.problem).env, self._tables, np.inf)
+        model, tables, potential = self._solved.model, self._solved.tables, self._solved.potential
+        table = kernels.action_values(model.env, tables, np.inf)
+        table = np.where(tables.done[:, :, None], 0.0, table + potential[:, None, None])
         return np.moveaxis(table, 0, 1)
+
+    @cached_property
+    def error_bound(self) -> FloatArray:
+        """The most by which each value can differ from the optimum, `[s, q]`, rounding included.
+
+        It is made when first asked for, from the Bellman residuals of the values.
+        """
+        return value_error(model_of(self.problem), self._solved.value, self.gamma).T
+
+    @property
+    def start_error_bound(self) -> float:
+        """The most by which `start_value` can differ from the optimum."""
+        return from_start(self.problem.start(), self.value, self.error_bound)
 
     def __repr__(self) -> str:
         return (
@@ -56,27 +82,29 @@ class Solution:
 
 
 class Solved(NamedTuple):
-    """V of a model, and what it cost."""
+    """V of a model, and the shaped form of the model that it was found in."""
 
-    value: FloatArray  # [q, s]
+    value: FloatArray  # [q, s], V
     backups: int
-    rounds: int
+    model: Model  # shaped by a potential
+    tables: Tables  # V - Phi and its gains
+    potential: FloatArray  # [q], Phi
 
 
 def solve(problem: Problem, gamma: float = 0.9, *, tolerance: float = TOLERANCE) -> Solution:
     """The optimal values and policy of a problem, with rewards discounted by `gamma`.
 
-    `tolerance` is the largest relative error that any Bellman equation may have at the end. The
-    relative error of a value is at most that times the mean number of steps to its rewards.
+    `tolerance` is the largest error that any Bellman equation may have at the end, relative to the
+    value, or to what cancels in it if rewards have both signs or most steps cost something. The
+    error of a value is at most that of the equations times 1 / (1 - gamma); `error_bound` says what
+    has come of it. Values that do not settle are refused (`ConvergenceError`).
     """
     check_problem(problem)
     check_range("gamma", gamma, above=0.0, below=1.0)
     check_range("tolerance", tolerance, at_least=1e-15, below=1.0)
-    model = model_of(problem)
-    value, backups, _ = solve_model(model, gamma, tolerance=tolerance)
-    tables = Tables(value, kernels.gains(model.task, value, gamma), model.done)
-    policy = kernels.greedy(model.env, tables, np.inf)
-    return Solution(problem, gamma, value.T, policy.T, backups, tables)
+    solved = solve_model(model_of(problem), gamma, tolerance=tolerance)
+    policy = kernels.greedy(solved.model.env, solved.tables, np.inf)
+    return Solution(problem, gamma, solved.value.T, policy.T, solved.backups, solved)
 
 
 def solve_model(
@@ -85,24 +113,89 @@ def solve_model(
     *,
     tolerance: float = TOLERANCE,
     policy: IntArray = kernels.ANY_ACTION,
-    max_rounds: int = MAX_ROUNDS,
+    max_turns: int = MAX_TURNS,
 ) -> Solved:
-    """V of a model under a policy `[q, s]`, or under the best one."""
-    value = np.zeros(model.done.shape)
+    """V of a model under a policy `[q, s]`, or under the best one.
+
+    If most steps have the same reward, V is found for the model shaped by a potential, and then
+    made to satisfy the equations of the model itself if these are more exact: if rewards are never
+    negative, so that small values count, or if the potential is far larger than V.
+    """
+    potential = potential_of(model, gamma) if gamma < 1.0 else None
+    value, backups = np.zeros(model.done.shape), 0
+    if potential is not None:
+        inner = shaped(model, gamma, potential)
+        backups = _solve_layers(inner, value, gamma, tolerance, policy, max_turns, True)
+        shifted = np.where(model.done, 0.0, value + potential[:, None])
+        lowest = min(model.env.reward.min(), model.task.reward.min())
+        if lowest < 0.0 and np.abs(potential).max() <= FAR_LARGER * np.abs(shifted).max():
+            tables = Tables(value, kernels.gains(inner.task, value, gamma), model.done)
+            return Solved(shifted, backups, inner, tables, potential)
+        value = shifted if lowest < 0.0 else np.maximum(shifted, 0.0)
+    backups += _solve_layers(model, value, gamma, tolerance, policy, max_turns, potential is None)
+    tables = Tables(value, kernels.gains(model.task, value, gamma), model.done)
+    return Solved(value, backups, model, tables, np.zeros(len(value)))
+
+
+def _solve_layers(
+    model: Model,
+    value: FloatArray,
+    gamma: float,
+    tolerance: float,
+    policy: IntArray,
+    max_turns: int,
+    from_nothing: bool,
+) -> int:
+    """Bring V up to date, layer by layer; returns the number of backups."""
     rules = Rules(gamma, tolerance, np.inf, has_both_signs(model.env, model.task))
-    backups = rounds = 0
+    backups = 0
     for layer in model.layers:
-        layer_backups, layer_rounds, settled = kernels.solve_layer(
-            model.env, model.task, value, model.done, policy, layer, rules, max_rounds
-        )
+        count, settled = _solve_layer(model, value, layer, rules, policy, max_turns, from_nothing)
         if not settled:
             raise ConvergenceError(
                 f"value iteration with gamma {gamma} did not settle to {tolerance} within "
-                f"{max_rounds} rounds; a larger tolerance or a smaller gamma would"
+                f"{max_turns} turns of sweeps and linear systems; a larger tolerance or a smaller "
+                "gamma would"
             )
-        backups += layer_backups
-        rounds += layer_rounds
-    return Solved(value, backups, rounds)
+        backups += count
+    return backups
+
+
+def _solve_layer(
+    model: Model,
+    value: FloatArray,
+    layer: IntArray,
+    rules: Rules,
+    policy: IntArray,
+    max_turns: int,
+    from_nothing: bool,
+) -> tuple[int, bool]:
+    """Modified policy iteration, as soon as sweeps have shown that they do not settle soon.
+
+    A turn is some sweeps, then V of the greedy policy from its linear system. Sweeps from V of a
+    policy never lower it, so neither does the next policy, and the turns converge. V has settled
+    when all its Bellman equations hold, whether sweeps or a system made them so.
+    """
+    env, task, done = model.env, model.task, model.done
+    backups, budget, sweeps = 0, SWEEPS * layer.size * value.shape[1], ROUND
+    for _ in range(max_turns):
+        count, settled = kernels.solve_layer(
+            env, task, value, done, policy, layer, rules, budget, sweeps, from_nothing
+        )
+        backups += count
+        if settled:
+            return backups, True
+        chosen = policy
+        if not policy.size:
+            tables = Tables(value, kernels.gains(task, value, rules.gamma), done)
+            chosen = kernels.greedy(env, tables, np.inf)
+        if evaluate_layer(model, value, chosen, layer, rules.gamma):
+            size, mass = residual(model, value, rules.gamma, policy, layer)
+            if (size <= max(rules.tolerance, rounding(model)) * mass + NEGLIGIBLE).all():
+                return backups, True
+            budget, sweeps = 0, SWEEPS_BETWEEN
+        from_nothing = False
+    return backups, False
 
 
 def has_both_signs(env: EnvModel, task: TaskModel) -> bool:

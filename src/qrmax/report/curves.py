@@ -8,7 +8,6 @@ drawn at 0: such policies come and go.
 
 from __future__ import annotations
 
-import io
 import math
 import os
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +16,7 @@ import numpy as np
 
 from qrmax.errors import ParameterError, check_choice
 from qrmax.planning.arrays import FloatArray
+from qrmax.report.drawing import FORMATS
 from qrmax.studies.curves import curves
 from qrmax.studies.study import Study
 
@@ -29,7 +29,6 @@ MEASURES = {  # and what the axis says
     "value": "value of the greedy policy / optimum",
     "success": "success of the greedy policy",
 }
-FORMATS = ("svg", "png", "pdf")
 POINTS = 400  # of a line
 PANELS_IN_A_ROW = 3
 PANEL = (4.2, 3.0)  # inches
@@ -110,9 +109,10 @@ def draw_curves(
     logarithmic: bool = False,
 ) -> bytes:
     """The picture of a study's learning curves, as SVG, PNG or PDF."""
-    import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    from qrmax.training.curve_picture import picture_of  # loads matplotlib
 
     check_choice("format", kind, FORMATS)
     measure = default_measure(study) if measure is None else measure
@@ -120,32 +120,28 @@ def draw_curves(
     problems = [name for name in study.problems if any(name == problem for problem, _ in lines)]
     columns = min(len(problems), PANELS_IN_A_ROW)
     rows = math.ceil(len(problems) / columns)
-    # text stays text, and the same curves make the same file
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "qrmax"}):
-        figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.8), layout="constrained")
-        panels = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
-        for panel, problem in zip(panels, problems, strict=False):
-            _draw_panel(panel, problem, study.agents, lines)
-            if logarithmic:
-                panel.set_xscale("log")
-            else:
-                panel.xaxis.set_major_locator(MaxNLocator(TICKS))
-                panel.xaxis.set_major_formatter(EngFormatter(sep=""))  # 20k, 1M
-            panel.set_xlabel("steps" if study.max_episodes is None else "episodes")
-        for panel in panels[len(problems) :]:
-            panel.set_axis_off()
-        figure.supylabel(MEASURES[measure], fontsize="medium")
-        shown = {name: line for panel in panels for line, name in _named(panel)}
-        figure.legend(
-            list(shown.values()),
-            list(shown),
-            loc="outside lower center",
-            ncols=min(len(shown), LEGEND_COLUMNS),
-            frameon=False,
-        )
-        file = io.BytesIO()
-        figure.savefig(file, format=kind, dpi=110, metadata={"Date": None} if kind == "svg" else {})
-    return file.getvalue()
+    figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.8), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
+    for panel, problem in zip(panels, problems, strict=False):
+        _draw_panel(panel, problem, study.agents, lines)
+        if logarithmic:
+            panel.set_xscale("log")
+        else:
+            panel.xaxis.set_major_locator(MaxNLocator(TICKS))
+            panel.xaxis.set_major_formatter(EngFormatter(sep=""))  # 20k, 1M
+        panel.set_xlabel("steps" if study.max_episodes is None else "episodes")
+    for panel in panels[len(problems) :]:
+        panel.set_axis_off()
+    figure.supylabel(MEASURES[measure], fontsize="medium")
+    shown = {name: line for panel in panels for line, name in _named(panel)}
+    figure.legend(
+        list(shown.values()),
+        list(shown),
+        loc="outside lower center",
+        ncols=min(len(shown), LEGEND_COLUMNS),
+        frameon=False,
+    )
+    return picture_of(figure, kind)
 
 
 def _draw_panel(

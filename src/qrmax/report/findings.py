@@ -38,6 +38,7 @@ class Run(NamedTuple):
     version: str | None
     commit: str | None
     success: float | None = None  # of the policy at the end; may be left out
+    evaluate_every: int | None = None  # steps between checks; may be left out
 
     def __str__(self) -> str:
         return f"{self.label} on {self.problem}, seed {self.seed}"
@@ -110,6 +111,27 @@ class Findings:
     def column(self, label: str) -> list[Cell]:
         """The cells of a learner, in the order of the problems."""
         return [self.cells[problem, label] for problem in self.layout.problems]
+
+    @property
+    def resolutions(self) -> list[int]:
+        """The distances between checks, where they are more than a step."""
+        found = {cell.steps.resolution for cell in self.cells.values() if cell.steps}
+        return sorted(steps for steps in found if steps is not None and steps > 1)
+
+    def best(self, problem: str) -> set[str]:
+        """The learners with the smallest mean on a problem, as far as they can be told apart.
+
+        That is the one with the smallest mean, and all whose 95 % interval overlaps with its own;
+        none where those are all there are. A mean over runs that hit their budget has no upper end,
+        and a single run has no interval either.
+        """
+        row = zip(self.layout.labels, self.row(problem), strict=True)
+        known = {label: cell.summary for label, cell in row if cell.summary}
+        if not known:
+            return set()
+        first = min(known.values(), key=lambda summary: summary.mean_at_least)
+        near = {label for label, s in known.items() if s.mean_bounds.low <= first.mean_bounds.high}
+        return near if len(near) < len(known) else set()
 
     def improvement(self, ours: str, theirs: str) -> Improvement | None:
         """How probable it is that a run of ours is quicker; None where they share no problem.
@@ -194,7 +216,12 @@ def _steps(done: Sequence[Run]) -> Steps:
             )
         if run.reached:
             reached.append(run.steps)
-    return Steps(tuple(reached), censored=len(done) - len(reached), budget=first.max_steps)
+    return Steps(
+        tuple(reached),
+        censored=len(done) - len(reached),
+        budget=first.max_steps,
+        resolution=max((run.evaluate_every for run in done if run.evaluate_every), default=None),
+    )
 
 
 def _check_each_once(runs: Sequence[Run]) -> None:

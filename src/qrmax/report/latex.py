@@ -1,14 +1,24 @@
 r"""A table as LaTeX: a `tabular` of the paper's shape, for documents that load `booktabs`.
 
-What is not ours stands below our numbers, smaller.
+Intervals and what is not ours stand below our numbers, smaller. Bold are the learners that cannot
+be told apart from the quickest; where that is all of them, none is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 
 from qrmax.report.findings import Findings
-from qrmax.report.wording import heads, how_many_are_close, rows
+from qrmax.report.wording import (
+    Row,
+    counted,
+    heads,
+    how_many_are_close,
+    interval_text,
+    resolution_text,
+    rows,
+)
 
 AS_LATEX = str.maketrans(
     {
@@ -40,7 +50,8 @@ def tabular(findings: Findings) -> str:
     if last := how_many_are_close(findings):
         first = [f"\\multicolumn{{2}}{{l}}{{{escaped(last.name)}}}", *[""] * layout.has_reference]
         lines += [r"\midrule", _line([*first, *map(escaped, last.cells)])]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+    width = 2 + layout.has_reference + len(names)
+    return "\n".join([*lines, r"\bottomrule", _note(findings, width), r"\end{tabular}"]) + "\n"
 
 
 def escaped(text: str) -> str:
@@ -62,31 +73,47 @@ def _body(findings: Findings) -> Iterator[str]:
         if before not in (None, group):
             yield r"\addlinespace"
         before = group
-        quickest = _quickest(findings, problem)
-        for number, row in enumerate(rows(findings, problem)):
-            ours = number == 0
-            cells = [
-                _styled(cell, bold=ours and column == quickest, small=not ours)
-                for column, cell in enumerate(row.cells)
-            ]
-            whose = [_styled(row.name, small=not ours)] * layout.has_reference
-            where = [escaped(group), escaped(name)] if ours else ["", ""]
-            yield _line([*where, *whose, *cells])
+        ours, *others = rows(findings, problem)
+        best = findings.best(problem)
+        whose = [escaped(ours.name)] * layout.has_reference
+        cells = [
+            _styled(cell, bold=label in best)
+            for label, cell in zip_longest(layout.labels, ours.cells)  # no label: the optimum
+        ]
+        yield _line([escaped(group), escaped(name), *whose, *cells])
+        for row in (_intervals(findings, problem), *others):
+            whose = [_styled(row.name, small=True)] * layout.has_reference
+            yield _line(["", "", *whose, *(_styled(cell, small=True) for cell in row.cells)])
 
 
-def _quickest(findings: Findings, problem: str) -> int | None:
-    """The column of the smallest mean, where it is known to be the smallest.
+def _intervals(findings: Findings, problem: str) -> Row:
+    """The 95 % intervals of our numbers."""
+    cells = [interval_text(cell) for cell in findings.row(problem)]
+    return Row("95 %", (*cells, *[""] * (len(heads(findings)) - len(cells))))
 
-    A mean is not known where runs hit the budget, but it is at least what it would be if these had
-    taken just that.
-    """
-    summaries = [cell.summary for cell in findings.row(problem)]
-    least = [summary.mean_at_least if summary else None for summary in summaries]
-    known = [value for value in least if value is not None]
-    column = least.index(min(known)) if known else None
-    if column is None or findings.row(problem)[column].mean is None:
-        return None
-    return column
+
+def _note(findings: Findings, width: int) -> str:
+    """What people must know to read the table, below it, as wide as the text may be."""
+    shown = " ".join(filter(None, [_explained(findings), resolution_text(findings)]))
+    return _line(
+        [f"\\multicolumn{{{width}}}{{p{{0.95\\linewidth}}}}{{\\footnotesize {escaped(shown)}}}"]
+    )
+
+
+def _explained(findings: Findings) -> str:
+    layout, cells = findings.layout, findings.cells.values()
+    each = counted(max(cell.expected for cell in cells), "run")
+    parts = [
+        f"{layout.unit.capitalize()}: mean ± standard deviation of the runs that got there, {each} "
+        "each; below it in brackets the 95 % bootstrap interval of the mean."
+    ]
+    if any(cell.summary and cell.summary.censored for cell in cells):
+        parts.append(
+            "Where runs hit their budget the mean is not known: the median is given in its place."
+        )
+    if any(findings.best(problem) for problem in layout.problems):
+        parts.append("Bold: the smallest mean and those whose interval overlaps with its own.")
+    return " ".join(parts)
 
 
 def _styled(text: str, *, bold: bool = False, small: bool = False) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from qrmax.automata.edges import Edge
 from qrmax.automata.reward_machine import FELL_OFF, RewardMachine
+from qrmax.report.drawing import Point
 from qrmax.report.layers import heights, ordered, ranks, turned_round
 
 LONGEST = 60  # characters of an edge's label; a longer one is cut
@@ -26,17 +27,10 @@ _SPREAD = 9.0  # between two lines that meet a box on the same side
 _NARROW, _WIDE = "iljtfrI.,:;!|'()[] ", "mwMW@%&"
 
 
-class Point(NamedTuple):
-    """A place in the picture."""
-
-    x: float
-    y: float
-
-
 ORIGIN = Point(0.0, 0.0)
 
 
-class Text(NamedTuple):
+class Words(NamedTuple):
     """The lines of a label; `at` is the middle of them all."""
 
     at: Point
@@ -47,7 +41,7 @@ class Line(NamedTuple):
     """An arrow; its label stands between its parts."""
 
     parts: list[list[Point]]
-    label: Text
+    label: Words
 
 
 @dataclass
@@ -98,7 +92,9 @@ class MachineLayout:
             texts.setdefault((number[edge.source], number[edge.target]), []).append(_words(edge))
         self.first = number[machine.initial]
         self.boxes = [
-            Box(state, max(_LEAST_BOX, text_width(state) + 26.0), tuple(texts.get((i, i), ())))
+            Box(
+                state, max(_LEAST_BOX, 1.1 * text_width(state) + 26.0), tuple(texts.get((i, i), ()))
+            )
             for i, state in enumerate(states)
         ]
         self._arrows = [_Arrow(*ends, tuple(t)) for ends, t in texts.items() if ends[0] != ends[1]]
@@ -158,7 +154,7 @@ class MachineLayout:
         """The way of an arrow, straight through the columns that it passes."""
         onward = 1.0 if self._at(arrow.source).x < self._at(arrow.target).x else -1.0
         parts = [[self._port(arrow, arrow.source, onward)]]
-        label = Text(ORIGIN, ())
+        label = Words(ORIGIN, ())
         for node in arrow.way[1:-1]:
             place = self._places[node - len(self.boxes)]
             layer = next(layer for layer in self._layers if node in layer)
@@ -166,7 +162,7 @@ class MachineLayout:
             parts[-1].append(Point(place.at.x - onward * half, place.at.y))
             if place.lines:
                 parts.append([])
-                label = Text(place.at, place.lines)
+                label = Words(place.at, place.lines)
             parts[-1].append(Point(place.at.x + onward * half, place.at.y))
         parts[-1].append(self._port(arrow, arrow.target, -onward))
         return Line(parts, label)

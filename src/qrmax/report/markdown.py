@@ -11,6 +11,7 @@ from qrmax.report.wording import (
     estimate_text,
     heads,
     how_many_are_close,
+    resolution_text,
     rows,
     success_text,
 )
@@ -59,7 +60,7 @@ def _origin(findings: Findings) -> str:
     text = "; ".join(parts) + "."
     if any(cell.summary and cell.summary.censored for cell in cells):
         text += " Runs that hit their budget are not in the mean; `>=` stands before the budget."
-    return text
+    return " ".join(filter(None, [text, resolution_text(findings)]))
 
 
 def _made_by(findings: Findings) -> str:

@@ -37,6 +37,9 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
     layout, most = study_layout(study), study.max_episodes
     if most is None:
         return make_table(ours, layout)
+    every = study.training["evaluate_every"]
+    checks = f"Policies were checked every {every:,} steps; episodes are counted at the check."
+    layout = replace(layout, about=f"{layout.about} {checks}".lstrip())
     whole = ours.filter((polars.col("status") != "done") | ~_ran_out_of_steps(most))
     if out := len(ours) - len(whole):
         short = (
@@ -61,7 +64,8 @@ def _in_episodes(runs: pl.DataFrame, most: int) -> pl.DataFrame:
     import polars
 
     count = polars.min_horizontal(polars.col("episodes"), polars.lit(most))
-    return runs.with_columns(steps=count, max_steps=polars.lit(most))
+    unknown = polars.lit(None, dtype=polars.Int64)  # how many episodes lie between two checks
+    return runs.with_columns(steps=count, max_steps=polars.lit(most), evaluate_every=unknown)
 
 
 def study_layout(study: Study) -> Layout:

@@ -34,7 +34,8 @@ class Table:
     def latex(self) -> str:
         r"""A `tabular` for a document with `\usepackage{booktabs}`.
 
-        The smallest mean of a problem is bold where it is known to be the smallest.
+        The smallest mean of a problem is bold, and all whose 95 % interval overlaps with its own;
+        where that is all of them, none is.
         """
         return latex.tabular(self.findings)
 
@@ -55,13 +56,15 @@ def make_table(results: pl.DataFrame, layout: Layout) -> Table:
     >>> same |= {"max_steps": 1000, "version": "0.1.0", "commit": None}
     >>> results = pl.DataFrame(runs).with_columns(**{k: pl.lit(v) for k, v in same.items()})
     >>> layout = Layout(title="Steps", problems=("office/map1/exp1",), labels=("qrmax",))
-    >>> print(make_table(results, layout).latex())
+    >>> print(make_table(results, layout).latex())  # doctest: +ELLIPSIS
     \begin{tabular}{llr}
     \toprule
     \multicolumn{2}{l}{\textbf{Problem}} & \textbf{qrmax} \\
     \midrule
     map1 & exp1 & 450 $\pm$ 71, and 1 of 3 $\geq$ 1,000 \\
+     &  & {\scriptsize median 500 {[}400 to $\infty$]} \\
     \bottomrule
+    \multicolumn{3}{p{0.95\linewidth}}{\footnotesize Steps: mean ...} \\
     \end{tabular}
     <BLANKLINE>
     """

@@ -16,7 +16,9 @@ def text(findings: Findings) -> str:
 
     `mean` and `std` are those of the runs that got there, whose number is `n` without `censored`.
     A median or IQM that runs at the budget decide is `inf`, which readers of CSV take for the
-    number it is. `off_by` is relative to the reference: 0.1 is 10 % more.
+    number it is. `resolution` is the number of steps between checks, empty where it is not known:
+    steps are up to as many too large, and the lower ends of intervals take that into account.
+    `off_by` is relative to the reference: 0.1 is 10 % more.
     """
     rows = list(_rows(findings))
     file = io.StringIO()
@@ -43,6 +45,7 @@ def _numbers(cell: Cell) -> dict[str, Field]:
         "failed": cell.failed,
         "censored": known.censored if known else 0,
         "budget": known.budget if known else None,
+        "resolution": known.resolution if known else None,
         "mean": known.mean if known else None,
         "std": known.std if known else None,
         "mean_low": mean_low,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from qrmax.report.findings import CLOSE, Cell, Findings
-from qrmax.studies.statistics import Estimate
+from qrmax.studies.statistics import Estimate, Summary
 
 NOTHING = "—"
 
@@ -62,7 +62,7 @@ def mean_text(cell: Cell) -> str:
     """
     parts = []
     if (summary := cell.summary) is not None:
-        got_there = _mean_and_std(summary.mean, summary.std)
+        got_there = _mean_and_std(summary)
         if not summary.censored:
             parts.append(got_there)
         elif got_there:
@@ -73,6 +73,29 @@ def mean_text(cell: Cell) -> str:
     if cell.n < cell.expected:
         parts.append(f"n = {cell.n} of {cell.expected}")
     return "; ".join(parts)
+
+
+def interval_text(cell: Cell) -> str:
+    """The 95 % interval of the mean; the median and its own where runs hit the budget."""
+    if (summary := cell.summary) is None:
+        return ""
+    if summary.mean_interval is None:
+        return f"median {estimate_text(summary.median)}"
+    low, high = summary.mean_interval
+    return f"[{low:,.0f} to {high:,.0f}]"
+
+
+def resolution_text(findings: Findings) -> str:
+    """How finely steps are measured; nothing where every step is, or where it is not known."""
+    if not (apart := findings.resolutions):
+        return ""
+    checks = " or ".join(f"{steps:,}" for steps in apart)
+    one = f"{apart[0]:,}" if len(apart) == 1 else "that"
+    return (
+        f"Steps are interval-censored: policies were checked every {checks} steps, so a run "
+        f"recorded at n steps got there between n - {one} and n. Lower ends of intervals are moved "
+        "down by as much; a standard deviation below half of it is shown as less than all of it."
+    )
 
 
 def estimate_text(estimate: Estimate) -> str:
@@ -106,10 +129,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _mean_and_std(mean: float | None, std: float | None) -> str:
+def _mean_and_std(summary: Summary) -> str:
+    """Mean and standard deviation; rounding to checks that are r apart changes it by up to r/2."""
+    mean, std, resolution = summary.mean, summary.std, summary.resolution
     if mean is None:
         return ""
-    return f"{mean:,.0f}" + ("" if std is None else f" ± {std:,.0f}")
+    if std is None:
+        return f"{mean:,.0f}"
+    if resolution is not None and resolution > 1 and std < resolution / 2:
+        return f"{mean:,.0f} ± <{resolution:,}"
+    return f"{mean:,.0f} ± {std:,.0f}"
 
 
 def _optimum(findings: Findings, optimum: tuple[float, float] | None) -> tuple[str, ...]:

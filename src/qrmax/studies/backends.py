@@ -1,4 +1,4 @@
-"""Where runs are worked on: processes of this machine, or a Ray cluster.
+"""Where runs are worked on: processes of this machine; `ray_backend.py` has Ray clusters.
 
 A backend takes assignments and gives reports back, in any order. It knows nothing of studies, and
 only the driver writes results.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,17 +16,16 @@ from abc import ABC, abstractmethod
 from itertools import count
 from pathlib import Path
 from queue import Empty, PriorityQueue, SimpleQueue
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from qrmax.errors import MissingExtraError, ParameterError, check_count
-from qrmax.studies.work import Assignment, Report, advance
+from qrmax.errors import ParameterError, check_count
+from qrmax.studies.work import Assignment, Report
 from qrmax.studies.worker import receive_report, send_assignment, send_stop
 
 SOURCE = Path(__file__).parents[2]  # where the package is, for workers to find it, too
 ONE_THREAD = dict.fromkeys(  # each: there is a worker for each core
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
 )
-REACH = 10.0  # seconds in which a cluster must answer
 
 
 def count_cores() -> int:
@@ -56,7 +54,10 @@ class Backend(ABC):
 
     @abstractmethod
     def wait(self, seconds: float) -> Reply | None:
-        """The next reply, or None where there is none within that time."""
+        """The next reply, or None where there is none within that time.
+
+        A `ClusterError` where all workers have gone, and none can be started any more.
+        """
 
     @abstractmethod
     def stop(self) -> list[str]:
@@ -206,80 +207,13 @@ class _Process:
         return f"signal {-code}" + (", perhaps out of memory" if code == -signal.SIGKILL else "")
 
 
-class RayBackend(Backend):
-    """A Ray cluster, or Ray on this machine. Its workers need nothing but the package."""
-
-    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
-        try:
-            import ray
-        except ImportError as error:
-            raise MissingExtraError(
-                "the backend 'ray' needs Ray, which is not installed: pip install 'qrmax[ray]'"
-            ) from error
-        self._ray: Any = ray  # which has types for some of its functions only
-        self._ours = not self._ray.is_initialized()
-        if self._ours:
-            if address is not None:
-                _check_there(address)
-            try:
-                self._ray.init(
-                    address=address or "local",
-                    num_cpus=workers if address is None else None,
-                    include_dashboard=False if address is None else None,
-                    log_to_driver=False,
-                    logging_level="error",
-                )
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                raise ParameterError(f"no Ray cluster at address {address!r}: {error}") from error
-        cores = int(self._ray.cluster_resources().get("CPU", 1))
-        self.workers = self.capacity = min(workers or cores, cores)
-        self._advance = self._ray.remote(num_cpus=1, max_retries=0)(advance)
-        self._under_way: dict[Any, str] = {}
-
-    def submit(self, key: str, assignment: Assignment) -> None:
-        """Have something worked on."""
-        self._under_way[self._advance.remote(assignment)] = key
-
-    def wait(self, seconds: float) -> Reply | None:
-        """The next reply, or None where there is none within that time."""
-        ready, _ = self._ray.wait([*self._under_way], num_returns=1, timeout=seconds)
-        if not ready:
-            return None
-        key = self._under_way.pop(ready[0])
-        try:
-            return Reply(key, self._ray.get(ready[0]))
-        except self._ray.exceptions.RayError as error:
-            first = str(error).strip().partition("\n")[0]
-            return Reply(key, Report("lost", {"error": f"its worker died ({first})"}))
-
-    def stop(self) -> list[str]:
-        """Nothing waits here: what is under way is handed over when its time is up."""
-        return []
-
-    def close(self) -> None:
-        """End everything at once."""
-        for reference in self._under_way:
-            self._ray.cancel(reference, force=True)
-        if self._ours:
-            self._ray.shutdown()
-
-
-def _check_there(address: str) -> None:
-    """An error where no one listens: Ray itself would try for more than ten minutes."""
-    host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
-    if not host or not port.isdecimal():
-        return  # "auto", say; Ray knows what to do with it
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=REACH).close()
-    except (OSError, OverflowError) as error:
-        raise ParameterError(f"no Ray cluster at address {address!r}: {error}") from error
-
-
 def make_backend(name: str, workers: int | None = None, address: str | None = None) -> Backend:
     """The backend of that name."""
     if workers is not None:
         check_count("workers", workers)
     if name == "ray":
+        from qrmax.studies.ray_backend import RayBackend
+
         return RayBackend(workers, address)
     if name != "local":
         raise ParameterError(f"backend is {name!r}; allowed: 'local', 'ray'")

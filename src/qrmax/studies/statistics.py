@@ -17,6 +17,10 @@ Intervals come from the percentile bootstrap: runs are drawn with replacement, a
 and separately within each stratum; 95 % of the values that the statistic takes on such samples lie
 in the interval. Its ends are values that occurred, since there is no way to interpolate between a
 number and infinity. An interval from few runs is too narrow, and one from a single run is a point.
+
+Steps are interval-censored, too: where policies are checked every r steps, a run recorded at n got
+there after more than n - r steps and at most n. Each statistic here is at most r too large for that
+reason, so the lower end of its interval is moved down by r (r > 1).
 """
 
 from __future__ import annotations
@@ -49,9 +53,12 @@ class Steps:
     reached: tuple[int, ...]  # the steps of the runs that got there
     censored: int  # how many runs did not
     budget: int
+    resolution: int | None = None  # steps between two checks of a run; None: not known
 
     def __post_init__(self) -> None:
         check_count("budget", self.budget)
+        if self.resolution is not None:
+            check_count("resolution", self.resolution)
         if self.censored < 0 or self.n == 0:
             raise ParameterError(
                 f"{len(self.reached)} runs that got there and {self.censored} that did not; "
@@ -98,8 +105,10 @@ class Summary:
     mean: float | None  # of the runs that got there; None where none did
     std: float | None  # of the same, the sample's (n - 1); None where fewer than two did
     mean_interval: Interval | None  # None where a run is censored: the mean is not known
+    mean_bounds: Interval  # the same with no upper end where a run is censored, or the only one
     median: Estimate
     iqm: Estimate
+    resolution: int | None = None  # steps between two checks; None: not known
 
     @property
     def mean_at_least(self) -> float:
@@ -120,17 +129,27 @@ def summarize(steps: Steps, seed: int = 0) -> Summary:
     (650.0, 700.0, 700.0)
     >>> summary.iqm.high
     inf
+
+    Checks that are 100 steps apart cannot tell 500 from 401:
+
+    >>> summarize(Steps((500, 500), censored=0, budget=1000, resolution=100)).mean_interval
+    Interval(low=400.0, high=500.0)
     """
     reached, values = np.array(steps.reached, dtype=np.float64), steps.values()
+    interval = bootstrap([values.clip(max=steps.budget)], _mean, seed=seed)
+    interval = interval._replace(low=_moved_down(interval.low, steps.resolution))
+    is_open = steps.censored > 0 or steps.n == 1
     return Summary(
         n=steps.n,
         censored=steps.censored,
         budget=steps.budget,
         mean=float(reached.mean()) if len(reached) else None,
         std=float(reached.std(ddof=1)) if len(reached) > 1 else None,
-        mean_interval=None if steps.censored else bootstrap([values], _mean, seed=seed),
-        median=_estimate([values], median, seed),
-        iqm=_estimate([values], interquartile_mean, seed),
+        mean_interval=None if steps.censored else interval,
+        mean_bounds=interval._replace(high=np.inf) if is_open else interval,
+        median=_estimate([values], median, seed, steps.resolution),
+        iqm=_estimate([values], interquartile_mean, seed, steps.resolution),
+        resolution=steps.resolution,
     )
 
 
@@ -207,9 +226,18 @@ def probability_of_improvement(
 
 
 def _estimate(
-    strata: Sequence[FloatArray], statistic: Callable[..., FloatArray], seed: int
+    strata: Sequence[FloatArray],
+    statistic: Callable[..., FloatArray],
+    seed: int,
+    resolution: int | None = None,
 ) -> Estimate:
-    return Estimate(float(statistic(*strata)), *bootstrap(strata, statistic, seed=seed))
+    low, high = bootstrap(strata, statistic, seed=seed)
+    return Estimate(float(statistic(*strata)), _moved_down(low, resolution), high)
+
+
+def _moved_down(low: float, resolution: int | None) -> float:
+    """The lower end of an interval of steps that are known up to the resolution."""
+    return low if resolution in (None, 1) else max(0.0, low - resolution)
 
 
 def _mean(values: FloatArray) -> FloatArray:

@@ -3,7 +3,8 @@
 A `Sweep` yields events; whoever wants to show progress or to interrupt listens. What is complete in
 the folder is skipped, what has a checkpoint goes on from there. A run that raises is recorded as
 failed, and tried again by the next sweep; a run whose worker dies goes on with another, from its
-last checkpoint.
+last checkpoint. Where a whole cluster goes, the sweep ends with a `ClusterError`, and no run has
+failed.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qrmax.agents.registry import agent_class
-from qrmax.errors import ParameterError, StoreError, UnknownNameError, check_range, shown
-from qrmax.studies.backends import Backend, make_backend
+from qrmax.errors import (
+    ClusterError,
+    ParameterError,
+    StoreError,
+    UnknownNameError,
+    check_range,
+    shown,
+)
+from qrmax.studies.backends import Backend, Reply, make_backend
 from qrmax.studies.estimate import Pace, kind_of
 from qrmax.studies.expand import load_study
-from qrmax.studies.interrupt import interruptible
 from qrmax.studies.store import Store
 from qrmax.studies.study import FILTERS, RunSpec, Study
 from qrmax.studies.work import Assignment, Report
@@ -29,6 +36,7 @@ RESULTS = "results"
 CHECKPOINT_EVERY = 10.0  # seconds
 PATIENCE = 0.2  # seconds to wait for a reply before looking around
 LIVES = 3  # workers that may die over a run
+NODES = 10  # nodes that may: a node mostly dies of something else
 
 
 Only = Mapping[str, str | int | Iterable[str | int]]  # patterns for problem, agent and seed
@@ -103,6 +111,7 @@ def sweep(
     fresh: bool = False,
     checkpoint_every: float = CHECKPOINT_EVERY,
     on_event: Callable[[Event], None] | None = None,
+    progress: bool | None = None,
 ) -> Summary:
     """Run a study: a built-in one by its name, your own TOML file by its path, or itself.
 
@@ -113,27 +122,25 @@ def sweep(
     with Ray, on the cluster at `address` if there is one. A run is checkpointed about every so many
     seconds, and when Ctrl-C is pressed; pressed twice, it ends at once. The results are the same
     whatever is chosen.
+
+    On a terminal and in a notebook a line shows the progress; `progress=False` turns it off, and
+    `progress=True` writes a plain line to stderr every ten seconds where there is neither.
     """
+    from qrmax.studies.progress_line import follow_sweep  # it listens to the events of this module
+
     whole = study if isinstance(study, Study) else load_study(study, protocol)
-    with (
-        open_sweep(
-            whole,
-            workers=workers,
-            backend=backend,
-            address=address,
-            only=only or {},
-            folder=folder,
-            fresh=fresh,
-            checkpoint_every=checkpoint_every,
-        ) as running,
-        interruptible() as interrupted,
-    ):
-        for event in running.events():
-            if on_event is not None:
-                on_event(event)
-            if interrupted and not running.stopping:
-                running.stop()
-    if interrupted:
+    with open_sweep(
+        whole,
+        workers=workers,
+        backend=backend,
+        address=address,
+        only=only or {},
+        folder=folder,
+        fresh=fresh,
+        checkpoint_every=checkpoint_every,
+    ) as running:
+        finished = follow_sweep(running, progress, on_event=on_event)
+    if not finished:
         raise KeyboardInterrupt
     return running.summary()
 
@@ -189,6 +196,16 @@ def prepare(store: Store, study: Study) -> None:
     store.write_study(study)
 
 
+def _compile(runs: Iterable[RunSpec]) -> None:
+    """Compile once what these runs need, so that the workers need not all do it."""
+    from qrmax.training.warm_up import needs_compiling, warm_up
+
+    agents = {(run.cell.agent, bool(run.cell.settings.get("published"))) for run in runs}
+    for agent, published in sorted(agents):
+        if needs_compiling(agent):
+            warm_up(agent, published=published)
+
+
 @dataclass(slots=True)
 class _UnderWay:
     """A run that is being worked on."""
@@ -197,6 +214,7 @@ class _UnderWay:
     checkpoint: bytes
     seconds: float = 0.0  # so far
     deaths: int = 0  # of workers
+    nodes: int = 0  # that died
 
 
 @dataclass
@@ -220,6 +238,7 @@ class Sweep:
         for run in self.study.runs():
             yield from self._look_at(run, todo)
         yield Begun(self.done, len(todo))
+        _compile(todo)
         waiting = iter(todo)
         while True:
             while not self.stopping and len(self._under_way) < self.backend.capacity:
@@ -228,7 +247,7 @@ class Sweep:
                 self._begin(following)
             if not self._under_way:
                 break
-            reply = self.backend.wait(PATIENCE)
+            reply = self._wait()
             yield Waited() if reply is None else self._take(*reply)
 
     def stop(self) -> None:
@@ -266,6 +285,17 @@ class Sweep:
         assignment = Assignment(state.run.config(), state.checkpoint, self.checkpoint_every)
         self.backend.submit(key, assignment)
 
+    def _wait(self) -> Reply | None:
+        """The next reply; where the cluster has gone, an error that says what is left to do."""
+        try:
+            return self.backend.wait(PATIENCE)
+        except ClusterError as error:
+            without = " without --fresh" if self.fresh else ""
+            raise ClusterError(
+                f"{error}\n  {self.done:,} of {len(self.study):,} runs are done, and none has "
+                f"failed of this: when the cluster is back, the same command{without} goes on"
+            ) from error
+
     def _take(self, key: str, report: Report) -> Event:
         """Keep what has come back, and go on with what is not finished."""
         state = self._under_way[key]
@@ -281,9 +311,10 @@ class Sweep:
             self._go_on(key)
             folder, error = self.store.runs / key, report.data["error"]
             return Noted(f"{folder}: {error}; begins anew ({state.run})")
-        if report.kind == "lost":
-            state.deaths += 1
-            if state.deaths < LIVES:
+        if report.kind in ("lost", "displaced"):
+            state.deaths += report.kind == "lost"
+            state.nodes += report.kind == "displaced"
+            if state.deaths < LIVES and state.nodes < NODES:
                 self._go_on(key)
                 return Noted(f"{state.run}: {report.data['error']}; goes on with another")
         del self._under_way[key]

@@ -36,7 +36,7 @@ from qrmax.training.trainer import Session
 LIMITS = ("max_steps", "max_episodes", "evaluate_every")
 """What a run's training is told besides its seed and its rule."""
 
-Kind = Literal["done", "unfinished", "failed", "damaged", "lost"]
+Kind = Literal["done", "unfinished", "failed", "damaged", "lost", "displaced"]
 
 
 class Assignment(NamedTuple):
@@ -52,7 +52,8 @@ class Report(NamedTuple):
 
     `data` is, for a run that is done, its outcome; unfinished, how many steps it has taken; failed,
     the error. `blob` is the learning curve as Parquet, or the checkpoint. A checkpoint is `damaged`
-    where it cannot be gone on with; a run is `lost` where its worker died.
+    where it cannot be gone on with; a run is `lost` where its worker died, `displaced` where the
+    whole node did.
     """
 
     kind: Kind

@@ -16,6 +16,7 @@ import threading
 from queue import SimpleQueue
 from typing import IO, Any
 
+from qrmax.planning.compile_notice import compile_notice
 from qrmax.studies.work import Assignment, Report, advance
 
 _LENGTHS = struct.Struct("<QQ")  # of the JSON and of the bytes that follow
@@ -37,6 +38,7 @@ def receive_report(stream: IO[bytes]) -> Report:
     return Report(kind, data, blob, seconds)
 
 
+@compile_notice(False)  # its stderr is the driver's, and that is who tells
 def main() -> None:
     """Work until no more is asked for."""
     # whatever prints goes to stderr: stdout is for reports

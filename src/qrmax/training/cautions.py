@@ -1,4 +1,4 @@
-"""What is worth a warning about a run: settings that hardly anyone can want, and names misspelt."""
+"""Warnings about misconfigured training runs, and about runs that came to nothing."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from qrmax.errors import warn
 from qrmax.model.continuous import ContinuousProblem
 from qrmax.model.problem import Problem
 from qrmax.training.environment import EnvPlayer
+from qrmax.training.remedies import alone, failure, never_true, remedies
 from qrmax.training.trainer import Session
 
 STEPS_TO_SEE_ALL = 1000  # what is never true in so many may be misspelt
-ALONE = 0.5  # buckets for each step, beyond which hardly any is met twice
 
 
 def warn_of_settings(
@@ -71,23 +71,26 @@ def _warn_of_pessimism(problem: Problem | ContinuousProblem, config: Any, highes
 
 def warn_of_outcome(session: Session) -> None:
     """Warn of what shows only once a session has ended."""
-    steps, agent = session.progress.step, session.agent
+    steps, task = session.progress.step, session.task
     if steps < STEPS_TO_SEE_ALL:
         return
-    if isinstance(session.task, EnvPlayer):
-        _warn_of_what_was_never_true(session.task)
-    if isinstance(agent, InBuckets) and len(agent.buckets) > ALONE * steps:
+    if failed := failure(session):
+        advice = "".join(f"\n  - {each}" for each in remedies(session))
         warn(
-            f"{len(agent.buckets):,} buckets have turned up in {steps:,} steps: nearly every "
-            "observation is alone in its own, and nothing can be learned of it; give a coarser "
-            "grid, or fewer functions and bits"
+            f"{session.agent.name!r} has spent its {steps:,} steps on {task.name!r}: {failed}. "
+            f"To try:{advice}{_whose_success(task)}"
         )
+        return
+    if isinstance(task, EnvPlayer) and (missing := never_true(task)):
+        warn(missing)  # misspelt, in the task or in the labels; a safeguard would be void
+    if isinstance(session.agent, InBuckets) and (too_many := alone(session.agent, steps)):
+        warn(too_many)
 
 
-def _warn_of_what_was_never_true(played: EnvPlayer) -> None:
-    """A name may be misspelt, in the task or in the labels; a safeguard would then be void."""
-    if missing := sorted(played.machine.propositions - played.seen):
-        warn(
-            f"{', '.join(map(repr, missing))}, which the task names, was never true in training; "
-            f"true at some time: {', '.join(sorted(played.seen)) or 'nothing'}"
-        )
+def _whose_success(task: Problem | ContinuousProblem | EnvPlayer) -> str:
+    if not isinstance(task, EnvPlayer):
+        return ""
+    return (
+        "\nSuccess is that of the episodes of training, in which the agent explores; "
+        "run.watch() plays the greedy policy."
+    )

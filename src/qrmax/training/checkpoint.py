@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,11 @@ from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
 from qrmax.seeding import stream_at
 from qrmax.source import Source, write_whole
+from qrmax.training.absent import AbsentEnv
 from qrmax.training.environment import EnvPlayer
 from qrmax.training.evaluation import Point
 from qrmax.training.run import Run
+from qrmax.training.run_file import read_run_file
 from qrmax.training.stopping import as_rule, rule_as_data
 from qrmax.training.trainer import STREAMS, Progress, Session, TrainingConfig
 from qrmax.worlds.grid import GridMap, format_map, parse_map
@@ -80,7 +82,8 @@ def problem_arrays(task: Problem | ContinuousProblem | EnvPlayer) -> Arrays:
     """A problem is stored whole; an environment cannot be."""
     if isinstance(task, Problem):
         names = ("succ", "prob", "reward", "terminal", "start")
-        return {"label": task.label, **{name: getattr(task.mdp, name) for name in names}}
+        split = {} if task.origin is None else {"origin": task.origin}
+        return {"label": task.label, **{name: getattr(task.mdp, name) for name in names}, **split}
     if isinstance(task, ContinuousProblem):
         plane = {name: getattr(task.plane, name) for name in PLANE}
         return {"label": task.label, "terminal": task.terminal, **plane}
@@ -90,29 +93,37 @@ def problem_arrays(task: Problem | ContinuousProblem | EnvPlayer) -> Arrays:
 def load(path: str | os.PathLike[str], env: Any = None) -> Run:
     """The run in a file that `run.save` wrote.
 
-    A run on an environment needs it again: `qrmax.load(path, env=...)`.
+    A run on an environment needs it again to be resumed or watched: `qrmax.load(path, env=...)`.
+    Without it the run can act (`run.act`), be looked at (`run.policy`, `run.curve`) and exported.
     """
-    return Run(load_session(path, env))
+    return Run(from_bytes(read_run_file(path), str(path), env, acting_only=env is None))
 
 
 def load_session(path: str | os.PathLike[str], env: Any = None) -> Session:
     """The session in a file, to be gone on with."""
-    return from_bytes(_read(path), str(path), env)
+    return from_bytes(read_run_file(path), str(path), env)
 
 
-def from_bytes(data: bytes, path: str, env: Any = None) -> Session:
-    """The session that `to_bytes` made bytes of; errors name the `path` they are from."""
+def from_bytes(data: bytes, path: str, env: Any = None, *, acting_only: bool = False) -> Session:
+    """The session that `to_bytes` made bytes of; errors name the `path` they are from.
+
+    With `acting_only` a run on an environment does without it.
+    """
     described, arrays = _take_apart(data, path)
     try:
+        if acting_only and described["kind"] == ENVIRONMENT:
+            env = _absent(described["task"])
         return _restore(described, arrays, env)
     except MissingExtraError:
         raise  # nothing is wrong with the file
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
     except QRMaxError as error:
-        if isinstance(error, ParameterError) and env is not None:
+        if isinstance(error, ParameterError) and env is not None and not acting_only:
             raise  # about the environment, not about the file
         raise CheckpointError(f"{path}: holds no sensible run: {error}") from error
+    except MemoryError as error:
+        raise CheckpointError(f"{path}: there is not enough memory for it: {error}") from error
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise CheckpointError(f"{path}: a part is missing or makes no sense: {error!r}") from error
 
@@ -158,6 +169,7 @@ def _describe_task(session: Session) -> dict[str, Any]:
     }
     if isinstance(task, EnvPlayer):
         described |= {"sizes": task.sizes, "observations": _fingerprint(task)}
+        described["spaces"] = _spaces(task)
         return {**described, "episodes": task.episodes}
     assert isinstance(player, Play)  # it plays a problem
     described |= {"max_episode_steps": task.max_episode_steps, "state": player.state.tolist()}
@@ -168,6 +180,25 @@ def _describe_task(session: Session) -> dict[str, Any]:
         described["columns"] = player.problem.plane.columns
         described["start"] = player.problem.start
     return described
+
+
+def _spaces(task: EnvPlayer) -> dict[str, Any]:
+    """What acting without the environment takes."""
+    from qrmax.worlds.spaces import describe  # loads gymnasium, which is there already
+
+    return {
+        "state": describe(task.layer.observation_space["state"]),
+        "action": describe(task.env.action_space),
+        "labels_steps": task.labels_steps,
+    }
+
+
+def _absent(task: Mapping[str, Any]) -> AbsentEnv:
+    """The place of an environment that is not given."""
+    if "spaces" not in task:
+        _needed(None, task)  # written before files had them
+    machine = parse_task(Source(f"the task of {task['name']}", task["machine"]))
+    return AbsentEnv(task["name"], machine, task["spaces"])
 
 
 def _plain(number: np.generic) -> Any:
@@ -200,6 +231,11 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
     if session.agent.over and not session.player.over:
         raise CheckpointError("the episode goes on, and the agent has ended it")
     session.progress = _progress(described["progress"], training.stop.name)
+    if session.agent.samples > session.progress.step:
+        raise CheckpointError(
+            f"the agent has counted {session.agent.samples:,} steps, and there were "
+            f"{session.progress.step:,}"
+        )
     session.curve = [_point(row) for row in described["curve"]]
     return session
 
@@ -232,7 +268,9 @@ def _progress(data: Mapping[str, Any], rule: str) -> Progress:
     counts = (progress.step, progress.streak, progress.first, progress.first_episode)
     fits = all(type(count) is int and 0 <= count <= MOST for count in counts)
     known = progress.reason in ("", rule) and isinstance(progress.seconds, int | float)
-    if not fits or not known or progress.first > progress.step:
+    if not fits or not known or not 0.0 <= progress.seconds < math.inf:
+        raise CheckpointError(f"it has come as far as {dict(data)}, which cannot be")
+    if progress.first > progress.step:
         raise CheckpointError(f"it has come as far as {dict(data)}, which cannot be")
     return progress
 
@@ -270,6 +308,7 @@ def _problem(task: Mapping[str, Any], arrays: Arrays) -> Problem:
         max_episode_steps=task["max_episode_steps"],
         name=task["name"],
         world=_map(task, len(parts["succ"])),
+        origin=parts.get("origin"),
     )
 
 
@@ -347,19 +386,9 @@ def _needed(env: Any, task: Mapping[str, Any]) -> Any:
     if env is None:
         raise CheckpointError(
             f"was trained on the environment {task['name']!r}, which a file cannot hold; "
-            "give it: qrmax.load(path, env=...)"
+            "give it in Python: qrmax.load(path, env=...)"
         )
     return env
-
-
-def _read(path: str | os.PathLike[str]) -> bytes:
-    if not os.path.isfile(path):  # noqa: PTH113 (it does not mind a name that is too long)
-        what = "is a folder" if os.path.isdir(path) else "there is no such file"  # noqa: PTH112
-        raise CheckpointError(f"{path}: {what}; needed: a file that run.save(...) wrote")
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _take_apart(data: bytes, path: str) -> tuple[dict[str, Any], Arrays]:

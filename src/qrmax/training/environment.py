@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from qrmax.agents.base import Agent, Sizes, State
-from qrmax.automata.guards import Label
+from qrmax.automata.guards import Label, as_label
 from qrmax.automata.machine_table import MachineTable
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import ParameterError
+from qrmax.errors import ObservationError, ParameterError
+from qrmax.model.mdp import MOST_REWARD
 from qrmax.model.observations import Observations
 from qrmax.model.problem import warn_of_an_end_at_the_start
 from qrmax.model.simulator import Step
 from qrmax.seeding import Chance
+from qrmax.training.absent import AbsentEnv
 
 MOST_LABELS = 256
+UNSEEN = -1
+"""In place of the number of a label: training has not met it."""
 
 
 class Player(Protocol):
@@ -83,9 +87,11 @@ class EnvPlayer:
         self.gamma = gamma
         self._seed: int | None = int(chance.random() * 2**31)
         layer, self.machine, labels_steps = _task_of(env)
+        self.layer = layer
+        self.labels_steps = labels_steps
         self._propositions = self.machine.propositions  # all that matters of a label
-        self._with_label = kind.factored and labels_steps and not kind.perceives
-        self.labels: list[Label] = _all_labels(self.machine) if self._with_label else []
+        self.with_label = kind.factored and labels_steps and not kind.perceives
+        self.labels: list[Label] = _all_labels(self.machine) if self.with_label else []
         self.table: MachineTable = self.machine.table(self.labels)
         self.observations: Observations | None = None
         self.perceive: Callable[[Any, int], State] | None = None
@@ -94,11 +100,12 @@ class EnvPlayer:
             self.observations = _observations(layer)
         else:
             self.numbering = _numbering(layer)
-            states = self.numbering.size * (len(self.labels) if self._with_label else 1)
+            states = self.numbering.size * (len(self.labels) if self.with_label else 1)
         self.sizes = Sizes(states, len(self.machine.states), _n_actions(env))
         self.finished: list[Episode] = []  # since someone looked last
         self.episodes = 0
         self.seen = set[str]()  # all that was true at some time
+        self.reached = set[int]()  # machine states
         self._value, self._discount = 0.0, 1.0
         self.s: State = 0
         self.q = 0
@@ -116,7 +123,7 @@ class EnvPlayer:
         self._seed = None
         self._see(observation, info)
         if not self.episodes and self.table.terminal[self.q]:
-            warn_of_an_end_at_the_start(self.machine, frozenset(info["label"]))
+            warn_of_an_end_at_the_start(self.machine, as_label(info["label"]))
         self._value, self._discount = 0.0, 1.0
         self.episodes += 1
         self.over = False
@@ -138,6 +145,13 @@ class EnvPlayer:
                 terminated and (info["world_ended"] or not self.table.terminal[self.q])
             ),
         )
+        if not abs(step.r_env + step.r_task) < MOST_REWARD:  # nor NaN
+            raise ObservationError(
+                f"{self.name} gave a reward of {step.r_env + step.r_task:g} for action "
+                f"{first + a}; allowed: finite numbers above {-MOST_REWARD:g}, below "
+                f"{MOST_REWARD:g}: correct it in the environment, or divide all rewards by the "
+                "same number"
+            )
         self._value += self._discount * (step.r_env + step.r_task)
         self._discount *= self.gamma
         self.over = step.terminated or step.truncated
@@ -158,9 +172,9 @@ class EnvPlayer:
     def state(self, observation: Any, info: Any) -> State:
         """A state as the agent sees it: its number, or what it perceives."""
         if self.perceive is not None:
-            return self.perceive(observation["state"], self.label_of(observation, info))
+            return self.perceive(observation["state"], self._number_label(info["label"]))
         number: int = self.numbering.number(observation["state"])
-        if not self._with_label:
+        if not self.with_label:
             return number
         if info is None:
             raise ParameterError(
@@ -170,19 +184,50 @@ class EnvPlayer:
         return self._number_label(info["label"]) * int(self.numbering.size) + number
 
     def label_of(self, observation: Any, info: Any) -> int:  # noqa: ARG002
-        """The number of the label that goes with an observation; the environment has told it."""
-        return 0 if info is None else self._number_label(info["label"])
+        """The number of the label that goes with an observation; the environment has told it.
+
+        It is `UNSEEN` where training has not met the label: to act changes nothing.
+        """
+        if info is None:
+            return 0
+        label = as_label(info["label"], 'info["label"]') & self._propositions
+        return self.labels.index(label) if label in self.labels else UNSEEN
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the run was loaded without its environment, for acting only."""
+        return isinstance(self.env, AbsentEnv)
+
+    def check_present(self) -> None:
+        """Raise a `ParameterError` where there is no environment to play."""
+        if isinstance(self.env, AbsentEnv):
+            self.env.reset()
 
     def _see(self, observation: Any, info: Any) -> None:
         self.s = self.state(observation, info)
         self.q = int(observation["task"])
-        self.seen.update(info["label"])
+        self.seen |= as_label(info["label"], 'info["label"]')
+        self.reached.add(self.q)
 
-    def _number_label(self, names: tuple[str, ...]) -> int:
-        label = frozenset(names) & self._propositions
+    def _number_label(self, names: Iterable[str]) -> int:
+        label = as_label(names, 'info["label"]') & self._propositions
         if label not in self.labels:
             self.know_labels([*self.labels, label])
         return self.labels.index(label)
+
+
+def check_env(env: Any) -> None:
+    """Raise a `ParameterError` where this is no environment that an agent can play."""
+    if hasattr(env, "num_envs"):
+        raise ParameterError(
+            f"{str(env)[:80]} is a vector environment; these agents play one environment: "
+            "give the one that gymnasium.make makes"
+        )
+    if not (hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space")):
+        raise ParameterError(
+            f"{str(env)[:60]!r} is no environment; needed: a Problem, such as "
+            "qrmax.make('office/map1/exp5'), or a Gymnasium environment in a qrmax.TaskWrapper"
+        )
 
 
 def _all_labels(machine: RewardMachine) -> list[Label]:
@@ -202,6 +247,8 @@ def _all_labels(machine: RewardMachine) -> list[Label]:
 
 def _task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
     """The layer that has the task, its machine, and whether labels belong to whole steps."""
+    if isinstance(env, AbsentEnv):
+        return env, env.machine, env.labels_steps
     from qrmax.worlds.gymnasium import TaskWrapper, WorldEnv  # loads gymnasium
 
     layer = env

@@ -53,6 +53,11 @@ class PlaneReferee:
         return solve_continuous(self.judged, self.gamma)
 
     @property
+    def is_solved(self) -> bool:
+        """Whether the optimum is known already: to find it takes seconds."""
+        return "solution" in self.__dict__  # as cached_property keeps it
+
+    @property
     def best(self) -> float:
         """What the optimal policy brings."""
         return self.solution.start_value

@@ -14,24 +14,32 @@ from qrmax.agents.in_buckets import BucketPolicy, InBuckets
 from qrmax.agents.registry import agent_class, default_settings, make_config
 from qrmax.errors import ParameterError, shown
 from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.problem import Problem
+from qrmax.model.problem import Problem, check_rewards
 from qrmax.planning.arrays import IntArray
+from qrmax.planning.compile_notice import compile_notice
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.seeding import stream
+from qrmax.source import write_whole
 from qrmax.training.cautions import warn_of_outcome, warn_of_settings
-from qrmax.training.environment import EnvPlayer
+from qrmax.training.environment import EnvPlayer, check_env
 from qrmax.training.evaluation import Point, Referee, relative_gap
+from qrmax.training.log import logged
 from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.progress_line import follow_run
 from qrmax.training.stopping import RULES, SAMPLED, AnyReferee, Budget, StoppingRule, as_rule
 from qrmax.training.trainer import Event, Session, TrainingConfig
 from qrmax.training.watch import Moment, episode
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from qrmax.agents.bucket_diagnosis import Diagnosis
+    from qrmax.training.rollouts import Rollouts
 
 MAX_STEPS = 1_000_000
 MAX_ENV_STEPS = 100_000  # where the loop is not compiled
 JUDGED_BY = 10_000  # episodes, where nothing is exact
+LONGEST_EPISODE = 10_000  # steps, when a policy is rolled out
 
 
 def train(
@@ -45,6 +53,8 @@ def train(
     evaluate_every: int = 1000,
     compiled: bool = True,
     on_event: Callable[[Event], None] | None = None,
+    progress: bool | None = None,
+    log: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Run:
     """Train an agent on a problem, or on a Gymnasium environment with a task.
@@ -69,21 +79,28 @@ def train(
     "budget".
 
     `r_max` is by default the most that a step of the problem can pay; of an environment, the most
-    that its task can. `on_event` is called with each event of `qrmax.training.trainer`;
+    that its task can. `on_event` is called with each event of `qrmax.training.trainer`: see the
+    guide. `log` names a folder into which the learning curve is written as it grows, as CSV and for
+    TensorBoard (extra `log`), or a file that ends in ".csv".
     `compiled=False` plays a problem in Python, too, to the same result.
+
+    On a terminal and in a notebook a line shows the progress, and says so when kernels are
+    compiled on first use. `progress=False` turns it off; `progress=True` writes a plain line to
+    stderr every ten seconds where there is neither.
     """
-    session = make_session(
-        agent,
-        problem,
-        seed=seed,
-        max_steps=max_steps,
-        max_episodes=max_episodes,
-        stop=stop,
-        evaluate_every=evaluate_every,
-        compiled=compiled,
-        **settings,
-    )
-    return finish(session, on_event)
+    with compile_notice(progress):
+        session = make_session(
+            agent,
+            problem,
+            seed=seed,
+            max_steps=max_steps,
+            max_episodes=max_episodes,
+            stop=stop,
+            evaluate_every=evaluate_every,
+            compiled=compiled,
+            **settings,
+        )
+        return finish(session, on_event, progress, log)
 
 
 def make_session(
@@ -121,6 +138,7 @@ def make_session(
     _check_rule(training.stop, problem)
     if isinstance(problem, Problem | ContinuousProblem):
         lowest, highest = problem.reward_range()
+        check_rewards(problem.name, lowest, highest)
         config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
         warn_of_settings(agent, problem, config)
         return Session(agent, config, problem, training, referee=referee)
@@ -129,6 +147,7 @@ def make_session(
     warn_of_settings(agent, player, config)
     rewards = [edge.reward for edge in player.machine.edges]
     lowest, highest = min([0.0, *rewards]), max([1.0, *rewards])
+    check_rewards(player.machine.name, lowest, highest)
     config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
     return Session(agent, config, player, training, referee=referee)
 
@@ -148,7 +167,7 @@ def _check_rule(rule: StoppingRule, problem: Any) -> None:
                 f"are {' and '.join(map(repr, SAMPLED))}"
             )
     elif not isinstance(problem, Problem):
-        _check_env(problem)
+        check_env(problem)
         if not isinstance(rule, Budget):
             raise ParameterError(
                 f"stop is {rule.name!r}; an environment has no known optimum to compare with: "
@@ -156,11 +175,19 @@ def _check_rule(rule: StoppingRule, problem: Any) -> None:
             )
 
 
-def finish(session: Session, on_event: Callable[[Event], None] | None = None) -> Run:
+def finish(
+    session: Session,
+    on_event: Callable[[Event], None] | None = None,
+    progress: bool | None = None,
+    log: str | os.PathLike[str] | None = None,
+) -> Run:
     """Train to the end."""
-    for event in session.events():
-        if on_event is not None:
-            on_event(event)
+    events = logged(session, log)
+    with follow_run(session, progress) as show:
+        for event in events:
+            show(event)
+            if on_event is not None:
+                on_event(event)
     warn_of_outcome(session)
     return Run(session)
 
@@ -195,6 +222,11 @@ class Run:
         return None if isinstance(task, EnvPlayer) else task
 
     @property
+    def task_name(self) -> str:
+        """The name of the problem, or of the environment."""
+        return self._session.task.name
+
+    @property
     def seed(self) -> int:
         """The seed of the run."""
         return self._session.training.seed
@@ -221,7 +253,7 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """How long learning took, without evaluations."""
+        """How long learning took, without evaluations and compilation."""
         return self._session.progress.seconds
 
     @property
@@ -231,6 +263,11 @@ class Run:
         On a problem each row is exact, or sampled where states are real positions; there is one for
         each of the first 128 checks, later for fewer, and for every check that was passed. On an
         environment a row sums up the episodes of training that ended since the last one.
+
+        >>> import polars, qrmax
+        >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
+        >>> polars.DataFrame(run.curve).columns
+        ['step', 'start_value', 'gap', 'success', 'nominal_length', 'episodes']
         """
         return tuple(self._session.curve)
 
@@ -333,7 +370,7 @@ class Run:
             )
         q = self._task_state(observation["task"])
         if isinstance(task, Problem):
-            return int(self._at(stage)[int(observation["state"]), q])
+            return int(self._at(stage)[task.state_of(int(observation["state"]), info), q])
         if self.agent.perceives:
             aware = getattr(self.agent.config, "event_aware", False)
             if aware and info is None and isinstance(task, EnvPlayer):
@@ -386,14 +423,29 @@ class Run:
                 f"this run is on the problem {task.name!r}, not on an environment: give one, such "
                 f"as qrmax.{kind}(problem) or one of gymnasium.make, as run.watch(env)"
             )
+        if isinstance(task, EnvPlayer) and env is None:
+            task.check_present()
+            env = task.env
+        return self._episode(env, seed)
+
+    def _episode(self, env: Any, seed: int | None) -> Iterator[Moment]:
         policy = self.recommendation
         stages = len(policy) if isinstance(policy, np.ndarray) and policy.ndim == 3 else None
         return episode(
-            task.env if isinstance(task, EnvPlayer) and env is None else env,
-            lambda observation, info, stage: self.act(observation, info, stage=stage),
+            env,
+            self._acting_in(env),
             seed,
             stages,
         )
+
+    def _acting_in(self, env: Any) -> Callable[[Any, Any, int], int]:
+        """What to do in an environment: for an observation, its info and the stage."""
+        world = getattr(getattr(env, "unwrapped", None), "problem", None)
+        if isinstance(world, Problem) and isinstance(self._session.task, Problem):
+            return lambda seen, _, stage: int(
+                self._at(stage)[int(seen["state"]), int(seen["task"])]
+            )
+        return lambda seen, info, stage: self.act(seen, info, stage=stage)
 
     def _at(self, stage: int) -> IntArray:
         """The policy of a stage, `[s, q]`."""
@@ -414,28 +466,78 @@ class Run:
 
         save(self._session, path)
 
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write the recommended policy, its task and its labels into one small JSON file.
+
+        `qrmax/policy_reader.py`, a file of plain Python that can be copied anywhere, acts by it
+        without qrmax or NumPy; the guide says how. Networks are refused.
+        """
+        from qrmax.training.export import policy_file
+
+        write_whole(path, policy_file(self._session, self.recommendation))
+
+    def evaluate(
+        self,
+        episodes: int = 1000,
+        *,
+        env: Any = None,
+        seed: int | None = None,
+        max_steps: int = LONGEST_EPISODE,
+    ) -> Rollouts:
+        """Roll out the recommended policy: success, returns and length, with 95 % intervals.
+
+        >>> import qrmax
+        >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
+        >>> found = run.evaluate(episodes=500)
+        >>> found.success.low < run.evaluation.success < found.success.high
+        True
+
+        A run on a problem has its exact `evaluation` as well. A run on an environment is played in
+        another instance of it, so that training is not disturbed: one made again from its `spec`,
+        or a copy, or the `env` that you give. The `seed` is the run's own unless you give one. An
+        episode is cut after `max_steps` steps, with a warning.
+        """
+        from qrmax.training.rollouts import roll_out
+
+        seed = self.seed if seed is None else seed
+        return roll_out(self._session, self._episode, episodes, env, seed, max_steps)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The learning curve as a figure of Matplotlib, which a notebook shows.
+
+        With a `path` it is written there as well; its suffix says whether as PNG, SVG or PDF.
+        """
+        from qrmax.training.curve_picture import draw_run
+
+        return draw_run(self, path)
+
     def resume(
         self,
         max_steps: int | None = None,
         *,
         max_episodes: int | None = None,
         on_event: Callable[[Event], None] | None = None,
+        progress: bool | None = None,
+        log: str | os.PathLike[str] | None = None,
     ) -> Run:
         """Train on, up to so many steps in all; to the same result as without a break.
 
         What comes out is this very run, gone on with. A run whose rule was met has nothing more to
-        do. An environment starts a new episode.
+        do. An environment starts a new episode. `progress` is that of `train`. A `log` that
+        training wrote is appended to.
         """
         session = self._session
+        if isinstance(session.task, EnvPlayer):
+            session.task.check_present()
         session.extend(max_steps, max_episodes)
         if isinstance(session.task, EnvPlayer):
             session.task.over = True  # someone else may have played it since
-        return finish(session, on_event)
+        return finish(session, on_event, progress, log)
 
     def __repr__(self) -> str:
         published = ", published" if getattr(self.agent.config, "published", False) else ""
         return (
-            f"Run({self.agent.name!r}{published} on {self._session.task.name!r}, "
+            f"Run({self.agent.name!r}{published} on {self.task_name!r}, "
             f"seed {self.seed}: {self.steps} steps, {self.reason})"
         )
 
@@ -446,16 +548,3 @@ def _with_rewards(
     """The settings, with the range of rewards where the agent wants to know it and is not told."""
     found = {"r_min": min(lowest, 0.0), "r_max": max(highest, 0.0)}
     return {key: found[key] for key in default_settings(agent) if key in found} | settings
-
-
-def _check_env(env: Any) -> None:
-    if hasattr(env, "num_envs"):
-        raise ParameterError(
-            f"{str(env)[:80]} is a vector environment; these agents play one environment: "
-            "give the one that gymnasium.make makes"
-        )
-    if not (hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space")):
-        raise ParameterError(
-            f"problem is {str(env)[:60]!r}; needed: a Problem, such as "
-            "qrmax.make('office/map1/exp5'), or a Gymnasium environment in a qrmax.TaskWrapper"
-        )

@@ -24,6 +24,7 @@ from qrmax.errors import ParameterError, check_count, check_flag, warn
 from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
 from qrmax.model.problem import Problem
 from qrmax.model.simulator import Simulator
+from qrmax.planning.compilation import seconds_compiling
 from qrmax.seeding import Stream, check_seed, stream
 from qrmax.training.environment import EnvPlayer, Player
 from qrmax.training.evaluation import Point, Referee
@@ -89,7 +90,7 @@ class Progress:
     first: int = 0  # the step of the first of them
     first_episode: int = 0  # and how many episodes had begun
     reason: str = ""  # why it has stopped; empty while it has not
-    seconds: float = 0.0  # spent in training
+    seconds: float = 0.0  # spent in training, compilation excluded
 
 
 class Session:
@@ -115,7 +116,7 @@ class Session:
             _check_referee(referee, task, config)
         observations = None if isinstance(task, Problem) else task.observations
         self.agent: Agent = make_agent(
-            agent, _sizes(task), config, self.streams["agent"], task, observations
+            agent, sizes_of(task), config, self.streams["agent"], task, observations
         )
         self.player: Player
         self.referee = referee
@@ -143,9 +144,10 @@ class Session:
             check = (progress.step // training.evaluate_every + 1) * training.evaluate_every
             until = min(check, training.max_steps)
             while progress.step < until:
-                started = time.perf_counter()
+                started, compiling = time.perf_counter(), seconds_compiling()
                 self._take(until - progress.step)
                 progress.seconds += time.perf_counter() - started
+                progress.seconds -= seconds_compiling() - compiling
                 if progress.step < until:
                     yield Progressed(progress.step)
             if progress.step == check:
@@ -285,7 +287,8 @@ def horizon_of(config: AgentConfig) -> int | None:
     return horizon
 
 
-def _sizes(task: Problem | ContinuousProblem | EnvPlayer) -> Sizes:
+def sizes_of(task: Problem | ContinuousProblem | EnvPlayer) -> Sizes:
+    """How large what is played is, to an agent."""
     if isinstance(task, EnvPlayer):
         return task.sizes
     states = task.n_states if isinstance(task, Problem) else 0  # they turn up

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from qrmax.automata.files import load_task, task_names
+from qrmax.automata.files import AnyTask, load_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, UnknownNameError
 from qrmax.model.continuous import ContinuousProblem
@@ -19,6 +19,7 @@ from qrmax.worlds.continuous import (
     continuous,
     continuous_names,
     plane_names,
+    tasks_of,
     worlds,
 )
 from qrmax.worlds.frozen_lake import LAKE, FrozenLakeOptions, frozen_lake
@@ -90,7 +91,7 @@ def make(
     name: str | None = None,
     *,
     map: str | os.PathLike[str] | GridMap | None = None,  # noqa: A002 (people call it a map)
-    task: str | os.PathLike[str] | RewardMachine | None = None,
+    task: AnyTask | None = None,
     **options: Any,
 ) -> Any:  # a Problem or a ContinuousProblem: the name says which
     """A problem by its name, or from a map and a task of your own.
@@ -172,9 +173,15 @@ def _check_one_task(name: str, task: object) -> None:
     """Raise a `ParameterError` where a task is both named and given."""
     if task is not None and without_task(name) != name:
         raise ParameterError(
-            f"make: the name {name!r} and task=... contradict; "
+            f"the name {name!r} and task=... contradict; "
             f"with a task of your own the name is {without_task(name)!r}"
         )
+
+
+def _no_task(name: str, tasks: Iterable[str]) -> ParameterError:
+    """The error of a world without a task."""
+    names = " or ".join(repr(f"{name.rstrip('/')}/{task}") for task in tasks)
+    return ParameterError(f"{name!r} names no task: give the whole name, {names}, or task=...")
 
 
 def _world(name: object) -> str:
@@ -186,11 +193,13 @@ def _make_benchmark(name: str, grid: Any, task: Any, options: dict[str, Any]) ->
     world, _, named = name.partition("/")
     facts = _WORLDS[world]
     if grid is not None:
-        raise ParameterError(f"make: {world!r} has a map already; leave out map=...")
+        raise ParameterError(f"{world!r} has a map already; leave out map=...")
     _check_one_task(name, task)
     wanted = named or task
-    if not wanted or (named and named not in facts.tasks):
+    if named and named not in facts.tasks:
         raise unknown_problem(name)
+    if not wanted:
+        raise _no_task(name, facts.tasks)
     if not isinstance(wanted, RewardMachine):
         wanted = load_task(facts.tasks.get(str(wanted), wanted))
     return facts.make(wanted, facts.options.of(options))
@@ -207,7 +216,7 @@ def _make_continuous(name: str, grid: Any, task: Any, options: dict[str, Any]) -
     elif named or task is not None:
         place, wanted = world if grid is None else grid, named or task
     else:
-        raise unknown_problem(name)
+        raise _no_task(name, tasks_of(world))
     return continuous(world, place, wanted, ContinuousOptions.of(options))
 
 
@@ -218,17 +227,17 @@ def map_and_task(name: str | None, grid: Any, task: Any) -> tuple[Any, Any]:
         if grid is not None and named_map:
             world = without_task(name).removesuffix(f"/{named_map}")
             raise ParameterError(
-                f"make: the name {name!r} and map=... contradict; "
+                f"the name {name!r} and map=... contradict; "
                 f"with a map of your own the name is {world!r}"
             )
         _check_one_task(name, task)
         grid = named_map if grid is None else grid
         task = named_task if task is None else task
     if grid is None or task is None:
-        missing = "a map" if grid is None else "a task"
-        raise ParameterError(
-            f"make needs {missing}: give a name such as 'office/map1/exp5', or map=... and task=..."
-        )
+        missing = "map" if grid is None else "task"
+        what = f"no {missing} is given" if name is None else f"{name!r} names no {missing}"
+        whole = "continuous/office/map1/exp5" if is_continuous(name) else "office/map1/exp5"
+        raise ParameterError(f"{what}: give the whole name, such as {whole!r}, or {missing}=...")
     return grid, task
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.automata.files import TASKS, find_task, load_task, read_task, task_names
+from qrmax.automata.files import TASKS, AnyTask, find_task, load_task, read_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import check_count, check_flag, check_range
 from qrmax.model.continuous import ContinuousProblem
@@ -82,6 +82,11 @@ def worlds() -> list[str]:
     return list(_SCALES)
 
 
+def tasks_of(world: str) -> list[str]:
+    """The tasks of one of these worlds; the Office worlds have all those of the Office."""
+    return _TASKS.get(world, [])
+
+
 def continuous_names() -> list[str]:
     """The names of the built-in problems with real positions."""
     common = [name for name in task_names() if "/" not in name]
@@ -101,18 +106,45 @@ def any_map(name: str | os.PathLike[str]) -> GridMap:
     >>> any_map("frozen-lake").width
     10
     """
-    return _map(str(name) if str(name) in plane_names() else OFFICE, name)
+    return _map(_world_of(name), name)
+
+
+def task_on_map(
+    map: str | os.PathLike[str],  # noqa: A002 (people call it a map)
+    task: str | os.PathLike[str] | RewardMachine,
+) -> tuple[GridMap, RewardMachine]:
+    """Any map, and the task of that name on it.
+
+    >>> task_on_map("map4", "exp6")[1].name, task_on_map("corridor", "abc")[1].name
+    ('map4/exp6', 'abc')
+    """
+    world, grid = _world_of(map), any_map(map)
+    return grid, task_on(world, grid, task)
+
+
+def cell_size(name: str | os.PathLike[str]) -> tuple[float, float]:
+    """The width and height of a cell on the map of this name, in the units of its world.
+
+    >>> cell_size("corridor"), cell_size("map1")
+    ((0.025, 0.1), (1.0, 1.0))
+    """
+    return _SCALES[_world_of(name)].cell
+
+
+def _world_of(name: str | os.PathLike[str]) -> str:
+    """The world whose map this is."""
+    return str(name) if str(name) in plane_names() else OFFICE
 
 
 def continuous(
     world: str,
     map: str | os.PathLike[str] | GridMap,  # noqa: A002 (people call it a map)
-    task: str | os.PathLike[str] | RewardMachine,
+    task: AnyTask,
     options: ContinuousOptions,
 ) -> ContinuousProblem:
     """The problem of doing a task on a map, walked with real positions."""
     grid = _map(world, map)
-    machine = _task(world, grid, task)
+    machine = task_on(world, grid, task)
     scale = _SCALES[world]
     step = scale.step if options.step is None else options.step
     noise = scale.noise if options.noise is None else options.noise
@@ -171,7 +203,8 @@ def _map(world: str, given: str | os.PathLike[str] | GridMap) -> GridMap:
     return parse_map(Source.find(given, "map", PLANES, ".txt"))
 
 
-def _task(world: str, grid: GridMap, task: str | os.PathLike[str] | RewardMachine) -> RewardMachine:
+def task_on(world: str, grid: GridMap, task: AnyTask) -> RewardMachine:
+    """The task of that name on a map of a world: `abc` on a corridor, `map4/exp6` on map4."""
     if world == OFFICE or isinstance(task, RewardMachine):
         return office_task(grid, task)
     if str(task) in task_names():

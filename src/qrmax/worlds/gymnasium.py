@@ -35,10 +35,11 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from qrmax.automata.files import load_task
+from qrmax.automata.files import AnyTask, load_task
 from qrmax.automata.guards import Label, as_label
+from qrmax.automata.logic import Formula
 from qrmax.automata.reward_machine import RewardMachine
-from qrmax.errors import ParameterError, check_flag, shown
+from qrmax.errors import GuardError, ParameterError, check_flag, shown
 from qrmax.model.continuous import ContinuousProblem, PlaneSimulator, check_continuous
 from qrmax.model.problem import Problem, check_problem
 from qrmax.model.simulator import Simulator
@@ -213,7 +214,7 @@ class OfficeEnv(ProblemEnv):
     def __init__(
         self,
         map: str | os.PathLike[str] | GridMap,  # noqa: A002 (people call it a map)
-        task: str | os.PathLike[str] | RewardMachine,
+        task: AnyTask,
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
@@ -325,7 +326,8 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     `task` is a `RewardMachine`, or what `load_task` takes: a formula, the name of a built-in task,
     the path of a file. `labels(observation, info)` says what is true after a step (and after a
-    reset); where it depends on the whole step, give
+    reset): the names of the propositions, `{"edge"}`, or a mapping of names to True and False,
+    `{"edge": observation == 3, "home": observation == 0}`. Where it depends on the whole step, give
     `transition_labels(observation, action, next_observation, info)` instead.
 
     >>> import gymnasium, qrmax
@@ -350,7 +352,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(
         self,
         env: gymnasium.Env[Any, Any],
-        task: RewardMachine | str | os.PathLike[str],
+        task: AnyTask,
         labels: Callable[[Any, Info], Iterable[str]] | None = None,
         *,
         transition_labels: Callable[[Any, Any, Any, Info], Iterable[str]] | None = None,
@@ -378,10 +380,10 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 "labels=lambda observation, info: names.get(observation, ())"
             )
         check_flag("env_reward", env_reward)
-        self._env_reward = env_reward
+        self.env_reward = env_reward
         self.machine = machine
-        self._labels = labels
-        self._transition_labels = transition_labels
+        self.labelling = labels
+        self.step_labelling = transition_labels
         self.observation_space = spaces.Dict(
             {
                 "state": env.observation_space,
@@ -394,7 +396,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     @property
     def labels_steps(self) -> bool:
         """Whether labels belong to whole steps, not to what is observed after them."""
-        return self._transition_labels is not None
+        return self.step_labelling is not None
 
     @cached_property
     def numbering(self) -> Numbering:
@@ -408,8 +410,8 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._observation, info = self.env.reset(seed=seed, options=options)
         label = frozenset[str]()
         self._task = self.machine.initial
-        if self._labels is not None:
-            label = as_label(self._labels(self._observation, info))
+        if self.labelling is not None:
+            label = self._label(self.labelling(self._observation, info))
             self._task = self.machine.reset(label)
         return self._seen(), self._told(info, 0.0, 0.0, label, world_ended=False)
 
@@ -417,14 +419,14 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Act, then let the machine read the label of what came of it."""
         before = self._observation
         self._observation, reward, terminated, truncated, info = self.env.step(action)
-        if self._labels is not None:
-            label = as_label(self._labels(self._observation, info))
+        if self.labelling is not None:
+            label = self._label(self.labelling(self._observation, info))
         else:
-            assert self._transition_labels is not None  # the constructor saw to it
-            label = as_label(self._transition_labels(before, action, self._observation, info))
+            assert self.step_labelling is not None  # the constructor saw to it
+            label = self._label(self.step_labelling(before, action, self._observation, info))
         rng = self.np_random if self.machine.is_random else None
         self._task, r_task = self.machine.step(self._task, label, rng)
-        r_env = float(reward) if self._env_reward else 0.0
+        r_env = float(reward) if self.env_reward else 0.0
         ended = terminated or self._task in self.machine.terminal
         return (
             self._seen(),
@@ -433,6 +435,14 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             truncated,
             self._told(info, r_env, r_task, label, world_ended=bool(terminated)),
         )
+
+    def _label(self, returned: Iterable[str]) -> Label:
+        """What a labelling function has returned, as a label."""
+        what = "transition_labels" if self.labels_steps else "labels"
+        try:
+            return as_label(returned, f"what {what}(...) returned")
+        except GuardError as error:
+            raise GuardError(f"{error} (observed: {shown(self._observation)})") from None
 
     def _seen(self) -> dict[str, Any]:
         return {"state": self._observation, "task": self.machine.index(self._task)}
@@ -453,7 +463,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 def _machine(task: Any) -> RewardMachine:
     if isinstance(task, RewardMachine):
         return task
-    if not isinstance(task, str | os.PathLike):
+    if not isinstance(task, str | os.PathLike | Formula):
         raise ParameterError(
             f"task is {shown(task)}; needed: a RewardMachine, a formula such as "
             "'F(coffee & F office)', or the name or file of a task"

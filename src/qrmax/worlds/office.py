@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from qrmax.automata.files import load_task, task_names
+from qrmax.automata.files import AnyTask, load_task, task_names
 from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import check_choice, check_count, check_flag, check_range
 from qrmax.model.problem import Problem
@@ -39,7 +39,7 @@ class OfficeOptions(Options):
             check_count("max_episode_steps", self.max_episode_steps)
 
 
-def office_task(grid: GridMap, task: str | os.PathLike[str] | RewardMachine) -> RewardMachine:
+def office_task(grid: GridMap, task: AnyTask) -> RewardMachine:
     """The task of that name on that map: `map4/exp6` is another one than `exp6`."""
     if isinstance(task, RewardMachine):
         return task
@@ -70,7 +70,7 @@ def office_problem(grid: GridMap, task: RewardMachine, options: OfficeOptions) -
 
 def office(
     map: str | os.PathLike[str] | GridMap,  # noqa: A002 (people call it a map)
-    task: str | os.PathLike[str] | RewardMachine,
+    task: AnyTask,
     options: OfficeOptions,
 ) -> Problem:
     """The problem of doing a task on a map, each given by a name, a path or itself."""

@@ -43,21 +43,11 @@ def write(grid: GridMap, walker: Walker | None = None) -> str:
     """The map as it stands in its file, with the walker in a cell."""
     if walker is None:
         return grid.text
-    column, row = (int(part) for part in _position(grid, walker))
+    column, row = (int(part) for part in position(grid, walker))
     lines = grid.text.split("\n")
     line = lines[2 * row]
     lines[2 * row] = line[: 2 * column] + WALKER + line[2 * column + 1 :]
     return "\n".join(lines)
-
-
-def write_moves(grid: GridMap, moves: NDArray[np.int32]) -> str:
-    """The map with an arrow for the move of each state; -1 leaves what the map shows there."""
-    lines = [list(line) for line in grid.text.split("\n")]
-    for state, move in enumerate(moves.tolist()):
-        row, column = divmod(state, grid.width)
-        if move >= 0 and grid.rows[row][column] != SOLID:
-            lines[2 * row][2 * column] = ARROWS[move]
-    return "\n".join("".join(line) for line in lines)
 
 
 def draw(grid: GridMap, walker: Walker | None = None) -> Image:
@@ -72,7 +62,7 @@ def draw(grid: GridMap, walker: Walker | None = None) -> Image:
             _draw_tile(image[y * cell : (y + 1) * cell, x * cell : (x + 1) * cell], grid, tile)
     _draw_walls(image, grid, cell)
     if walker is not None:
-        _draw_walker(image, *_position(grid, walker), cell)
+        _draw_walker(image, *position(grid, walker), cell)
     return image
 
 
@@ -90,7 +80,8 @@ def save_png(image: Image, path: str | os.PathLike[str]) -> None:
     write_whole(path, b"\x89PNG\r\n\x1a\n" + data)
 
 
-def _position(grid: GridMap, walker: Walker) -> tuple[float, float]:
+def position(grid: GridMap, walker: Walker) -> tuple[float, float]:
+    """Where a walker is, in cells: x, y."""
     if isinstance(walker, tuple):
         return walker
     row, column = divmod(walker, grid.width)

@@ -16,13 +16,13 @@ from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import TaskError
 from qrmax.report.layers import heights, ordered, ranks, turned_round
 from qrmax.report.machine_layout import LINE, MachineLayout, label_width
-from qrmax.report.machine_svg import MOST_STATES, draw_machine
+from qrmax.report.machine_picture import MOST_STATES, draw_machine
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def texts(machine: RewardMachine) -> list[str]:
-    tree = ElementTree.fromstring(draw_machine(machine))
+    tree = ElementTree.fromstring(draw_machine(machine).svg())
     return [element.text or "" for element in tree.iter(f"{SVG}text")]
 
 
@@ -68,7 +68,7 @@ def test_the_picture_says_what_pays_and_how_likely() -> None:
     assert "Try & <fail>." in shown
     assert "Any other label leads to failed." in shown
     assert "failed" not in shown
-    assert 'class="failure ring"' in draw_machine(task)
+    assert 'class="failure ring"' in draw_machine(task).svg()
 
 
 def test_a_very_long_guard_is_cut() -> None:
@@ -88,7 +88,7 @@ def test_a_machine_that_is_too_large_to_look_at_is_refused() -> None:
 @given(machines())
 @settings(max_examples=50)
 def test_any_machine_is_drawn_with_nothing_over_anything_else(machine: RewardMachine) -> None:
-    ElementTree.fromstring(draw_machine(machine))
+    ElementTree.fromstring(draw_machine(machine).svg())
     layout = MachineLayout(machine)
     for one, other in combinations(rooms(layout), 2):
         beside = one[2] <= other[0] + 0.1 or other[2] <= one[0] + 0.1

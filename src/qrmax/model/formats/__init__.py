@@ -1,0 +1,1 @@
+"""MDPs as files of model checkers, one module for each format."""

@@ -1,0 +1,103 @@
+"""The progress of a sweep as a line: runs, failures, steps per second, time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from qrmax.live_line import LiveLine, Part, duration, live_line
+from qrmax.planning.compile_notice import compile_notice
+from qrmax.studies.interrupt import interruptible
+from qrmax.studies.sweep import Advanced, Begun, Event, Failed, Finished, Noted, Sweep
+
+
+def follow_sweep(
+    sweep: Sweep,
+    progress: bool | None,
+    *,
+    each_run: bool = False,
+    on_event: Callable[[Event], None] | None = None,
+) -> bool:
+    """Sweep to the end, or until Ctrl-C, and show the line; returns whether it came to the end."""
+    with (
+        compile_notice(progress),
+        live_line(progress) as line,
+        interruptible() as interrupted,
+    ):
+        shown = SweepLine(sweep, line, each_run=each_run)
+        for event in sweep.events():
+            shown.see(event)
+            if on_event is not None:
+                on_event(event)
+            if interrupted and not sweep.stopping:
+                shown.announce_stop()
+                sweep.stop()
+        shown.close()
+    return not interrupted
+
+
+class SweepLine:
+    """Shows the progress of a sweep; a line for each run that ends, if so wished."""
+
+    def __init__(self, sweep: Sweep, line: LiveLine, *, each_run: bool = False) -> None:
+        self.sweep = sweep
+        self.line = line
+        self.each_run = each_run
+        self._since: float | None = None  # when runs were begun; before that, kernels are compiled
+        self._steps = 0  # taken by this sweep
+        self._trained: dict[str, int] = {}  # steps of the runs under way
+
+    def see(self, event: Event) -> None:
+        """Take note of an event, and show it if it is time."""
+        match event:
+            case Begun(done=done):
+                if done:
+                    self.line.say(f"{done} of {len(self.sweep.study)} runs are complete already")
+                return
+            case Noted(message=message):
+                self.line.say(f"warning: {message}")
+            case Advanced(run=run, trained=trained):
+                self._count(run.id, trained)
+            case Failed(run=run, error=error):
+                self.line.say(f"failed: {run} ({run.id}): {error.strip().splitlines()[-1]}")
+            case Finished(run=run, outcome=outcome, seconds=seconds):
+                self._count(run.id, outcome["trained"])
+                self._trained.pop(run.id)
+                if self.each_run:
+                    met = outcome["reason"] if outcome["reached"] else "at the budget"
+                    self.line.say(f"{run}: {outcome['steps']:,} steps, {met}, {seconds:.2f} s")
+        if self._since is None:
+            self._since = time.monotonic()
+        if self.line.is_due():
+            self.line.show(self.parts(), self._share)
+
+    def announce_stop(self) -> None:
+        """Say what a first Ctrl-C does."""
+        self.line.say("stopping: the runs under way are checkpointed (Ctrl-C: at once)")
+
+    def close(self) -> None:
+        """End the line."""
+        self.line.close(self.parts())
+
+    def parts(self) -> list[Part]:
+        """The line, in its order; `rank` says what matters most."""
+        sweep = self.sweep
+        parts = [Part(f"{sweep.done + sweep.failed:,} of {len(sweep.study):,} runs")]
+        if sweep.failed:
+            parts.append(Part(f"{sweep.failed:,} failed", 1, "red"))
+        working = time.monotonic() - (self._since or self.line.began)
+        parts.append(Part(f"{self._steps / max(working, 0.1):,.0f} steps/s", 4))
+        parts.append(Part(duration(self.line.elapsed), 3))
+        left = sweep.pace.seconds_left(sweep.backend.workers)
+        if left is not None and sweep.done + sweep.failed < len(sweep.study):
+            parts.append(Part(f"{duration(left)} left", 2))
+        return parts
+
+    @property
+    def _share(self) -> float:
+        return (self.sweep.done + self.sweep.failed) / len(self.sweep.study)
+
+    def _count(self, run_id: str, trained: int) -> None:
+        # what an earlier sweep has trained is not known of a run's first stretch, and is counted in
+        self._steps += trained - self._trained.get(run_id, 0)
+        self._trained[run_id] = trained

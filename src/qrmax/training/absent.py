@@ -1,0 +1,37 @@
+"""The place of an environment in a run that was loaded without it: enough to act by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from qrmax.automata.reward_machine import RewardMachine
+from qrmax.errors import ParameterError
+
+
+class AbsentSpec(NamedTuple):
+    """The name of an environment that is not there."""
+
+    id: str
+
+
+class AbsentEnv:
+    """What a file knows of the environment that a run was trained on: its spaces and its task."""
+
+    def __init__(self, name: str, machine: RewardMachine, spaces: Mapping[str, Any]) -> None:
+        from qrmax.worlds.spaces import as_space  # loads gymnasium
+
+        self.spec = AbsentSpec(name)
+        self.machine = machine
+        self.labels_steps = bool(spaces["labels_steps"])
+        self.observation_space = {"state": as_space(spaces["state"])}
+        self.action_space = as_space(spaces["action"])
+
+    def reset(self, *, seed: int | None = None) -> NoReturn:  # noqa: ARG002 (as environments do)
+        """Raise a `ParameterError` that says how to give the environment."""
+        raise ParameterError(
+            f"this run was loaded without the environment that it was trained on, "
+            f"{self.spec.id!r}: it can act, and be looked at and exported, but not be trained or "
+            "played; give the environment: qrmax.load(path, env=...), or run.watch(env), "
+            "run.evaluate(episodes, env=...)"
+        )

@@ -1,0 +1,85 @@
+"""Another instance of an environment, whose episodes and random stream are its own."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import gymnasium
+
+from qrmax.errors import ParameterError
+from qrmax.worlds.gymnasium import TaskWrapper
+
+REMEDY = "give another environment like it: run.evaluate(episodes, env=...)"
+
+
+def another(env: Any) -> Any:
+    """An environment like this one: made again from its `spec`, or else a deep copy.
+
+    A labelling function that looks at the environment itself would look at the first one; that is
+    refused.
+    """
+    layers = [*_layers(env)]
+    for layer in layers:
+        if not isinstance(layer, TaskWrapper):
+            continue
+        if name := _seen_by(layer.labelling or layer.step_labelling, layers):
+            raise ParameterError(
+                f"the labelling function looks at {name!r}, which is the environment of training, "
+                f"so that it would tell the labels of that one; let it use info, or {REMEDY}"
+            )
+    try:
+        made = gymnasium.make(_unseen(env.spec))
+    except Exception:  # whatever an environment of others says: there is another way
+        made = None
+    if made is not None and _kinds(made) == _kinds(env):
+        return made
+    try:
+        return copy.deepcopy(env)
+    except Exception as error:
+        raise ParameterError(
+            f"{str(env)[:80]} can neither be made again from its spec nor copied ({error!r:.80}); "
+            f"{REMEDY}"
+        ) from error
+
+
+def _unseen(spec: Any) -> Any:
+    """What to make it from, without a window that would show every rollout."""
+    spec = copy.deepcopy(spec)
+    if spec.kwargs.get("render_mode") == "human":
+        del spec.kwargs["render_mode"]
+    return spec
+
+
+def _layers(env: Any) -> Iterator[Any]:
+    """The environment, and what it wraps."""
+    while env is not None:
+        yield env
+        env = getattr(env, "env", None)
+
+
+def _kinds(env: Any) -> list[type]:
+    """What an environment is made of; what only checks how it is used does not matter."""
+    checks = ("OrderEnforcing", "PassiveEnvChecker")
+    return [type(layer) for layer in _layers(env) if type(layer).__name__ not in checks]
+
+
+def _seen_by(function: Any, layers: list[Any]) -> str | None:
+    """The name by which a function knows one of the layers; None where it knows none."""
+    while isinstance(function, partial):
+        if any(value is layer for value in function.args for layer in layers):
+            return "an argument"
+        function = function.func
+    named: dict[str, Any] = {}
+    if inspect.ismethod(function):
+        named["self"] = function.__self__
+        function = function.__func__
+    if inspect.isfunction(function):
+        known = inspect.getclosurevars(function)
+        named |= {**known.globals, **known.nonlocals}
+    elif callable(function):
+        named |= getattr(function, "__dict__", {})
+    return next((n for n, value in named.items() if any(value is o for o in layers)), None)
