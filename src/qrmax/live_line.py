@@ -127,6 +127,7 @@ class TerminalLine(LiveLine):
             _write(text)
         else:
             self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._due = time.monotonic()  # what came back below it may be out of date
 
     def close(self, parts: Sequence[Part] = ()) -> None:  # noqa: ARG002
         """Leave nothing behind."""
