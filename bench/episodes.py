@@ -16,7 +16,7 @@ from time import perf_counter
 
 import qrmax
 from learning import learn
-from qrmax.agents.finite_horizon import FiniteHorizon
+from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
 from qrmax.planning import reference
 from qrmax.training.warm_up import warm_up
 

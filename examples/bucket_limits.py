@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 import qrmax
-from qrmax.agents.bucket_diagnosis import diagnose, scatter
-from qrmax.agents.bucket_plan import plan_on_buckets
-from qrmax.agents.buckets import Buckets
-from qrmax.agents.simhash import simhash, uniform_grid
-from qrmax.model.continuous import ContinuousProblem
+from qrmax.agents.buckets.buckets import Buckets
+from qrmax.agents.buckets.simhash import simhash, uniform_grid
+from qrmax.analysis.bucket_diagnosis import diagnose, scatter
+from qrmax.analysis.bucket_plan import plan_on_buckets
+from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.seeding import stream
 from qrmax.training.plane_referee import PlaneReferee
 

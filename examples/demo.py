@@ -8,7 +8,7 @@ from statistics import mean
 from time import perf_counter
 
 import qrmax
-from qrmax.report.moves import moves_on_map
+from qrmax.report.policy_map import moves_on_map
 from qrmax.training.warm_up import warm_up
 
 PROBLEM = "office/map1/exp1"

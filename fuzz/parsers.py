@@ -19,13 +19,13 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["qrmax"]):
-    from qrmax.automata.compile import compile_formula
-    from qrmax.automata.files import load_task, read_task, task_names, write_task
-    from qrmax.automata.guards import Guard
-    from qrmax.automata.logic import LOGICS
     from qrmax.errors import QRMaxError
-    from qrmax.model.formats import drn
-    from qrmax.model.labelled import LabelledMDP
+    from qrmax.logic.compiler import compile_formula
+    from qrmax.logic.formula import LOGICS
+    from qrmax.logic.guards import Guard
+    from qrmax.machines.task_files import load_task, read_task, task_names, write_task
+    from qrmax.problems.formats import drn
+    from qrmax.problems.labelled import LabelledMDP
     from qrmax.source import Source
     from qrmax.worlds.catalog import make
     from qrmax.worlds.grid import MAPS, map_names, parse_map

@@ -10,7 +10,7 @@ from learners import Trial
 from qrmax import Edge, RewardMachine, make
 from qrmax.agents.base import Sizes
 from qrmax.agents.registry import make_agent, make_config
-from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
+from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
 from qrmax.seeding import stream
 from qrmax.source import Source
 from qrmax.worlds.grid import parse_map

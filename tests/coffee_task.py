@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from qrmax.automata.edges import Edge
-from qrmax.automata.reward_machine import RewardMachine
+from qrmax.machines.edges import Edge
+from qrmax.machines.reward_machine import RewardMachine
 
 
 def pick_up(chance: float = 0.8, **changes: Any) -> RewardMachine:

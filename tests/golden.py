@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import qrmax
+from qrmax.agents.registry import agent_class, agent_names, default_settings
 from qrmax.studies.study import RunSpec
 
 FILE = Path(__file__).parent / "data" / "golden.json"
@@ -42,12 +43,14 @@ PLANE = [
 ]
 
 
-def training_runs(agent: str, settings: dict[str, Any], trials: list[dict[str, Any]], published: bool = False) -> list[Any]:
+def runs_of(name: str) -> list[Any]:
     """What three runs of an agent come to; each gets those settings that it has."""
+    agent = name.removesuffix("-published")
+    known = default_settings(agent)
     found = []
-    for trial in trials:
-        options = {key: x for key, x in trial.items() if key in {*ALWAYS, *settings}}
-        options |= {"published": True} if published else {}
+    for trial in PLANE if agent_class(agent).perceives else TABULAR:
+        options = {key: x for key, x in trial.items() if key in {*ALWAYS, *known}}
+        options |= {"published": True} if name != agent else {}
         problem = qrmax.make(options.pop("problem"))
         found.append(summary(qrmax.train(agent, problem, **options)))
     return found
@@ -109,21 +112,16 @@ def smoke() -> Iterator[tuple[str, Any]]:
             yield f"{row['agent']} {row['problem']} {row['seed']}", row["steps"]
 
 
+def names() -> list[str]:
+    """All agents that need nothing but NumPy, with the paper's rules and with published ones."""
+    plain = [name for name in agent_names() if not name.startswith("dqn")]
+    return [*plain, *(f"{name}-published" for name in ("rmax", "rmax-rm", "qrmax", "qrmax-rm"))]
+
+
 def make() -> dict[str, Any]:
     """All golden values."""
-    from qrmax.agents.registry import agent_class, agent_names, default_settings
-
-    runs = {}
-    for name in agent_names():
-        if name.startswith("dqn"):  # PyTorch is not there on every machine
-            continue
-        settings = default_settings(name)
-        trials = PLANE if agent_class(name).perceives else TABULAR
-        runs[name] = training_runs(name, settings, trials)
-        if "published" in settings and trials is TABULAR:
-            runs[f"{name}-published"] = training_runs(name, settings, trials, published=True)
     return {
-        "runs": runs,
+        "runs": {name: runs_of(name) for name in names()},
         "ids": {
             f"{study} {protocol}": run_ids(study, protocol)
             for study, protocols in STUDIES.items()

@@ -6,7 +6,7 @@ import numpy as np
 
 from learners import Trial
 from qrmax import TabularMDP
-from qrmax.model.counts import Counter
+from qrmax.empirical.counts import Counter
 from qrmax.planning import reference
 
 

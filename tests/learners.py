@@ -18,7 +18,7 @@ from qrmax.agents.registry import (
     make_agent,
     make_config,
 )
-from qrmax.model.simulator import Simulator
+from qrmax.problems.simulator import Simulator
 from qrmax.seeding import stream
 
 

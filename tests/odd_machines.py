@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from qrmax import Edge, RewardMachine
-from qrmax.automata.reward_machine import FELL_OFF
+from qrmax.machines.reward_machine import FELL_OFF
 from random_problems import with_chances
 
 QUOTED = '"hot # [coffee]" & !"true" | "\\\\ %% é"'

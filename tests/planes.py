@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gym_worlds import in_order
-from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.plane import DOWN, LEFT, RIGHT, UP, Plane
+from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.problems.plane import DOWN, LEFT, RIGHT, UP, Plane
 from qrmax.source import Source
 from qrmax.worlds.continuous import ContinuousOptions, continuous
 from qrmax.worlds.grid import parse_map

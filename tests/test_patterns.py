@@ -11,8 +11,8 @@ import pytest
 
 import qrmax
 from qrmax import patterns
-from qrmax.automata.logic import Formula
 from qrmax.errors import FormulaError, ParameterError
+from qrmax.logic.formula import Formula
 
 Trace = list[frozenset[str]]
 NAMES = ("a", "b", "c")

@@ -21,22 +21,16 @@ from qrmax.worlds.on_import import after_import
 
 if TYPE_CHECKING:
     from qrmax import patterns as patterns
-    from qrmax.automata.checks import check_task as check_task
-    from qrmax.automata.compile import compile_formula as compile_formula
-    from qrmax.automata.dfa import DFA as DFA
-    from qrmax.automata.edges import Edge as Edge
-    from qrmax.automata.files import load_task as load_task
-    from qrmax.automata.files import save_task as save_task
-    from qrmax.automata.guards import Guard as Guard
-    from qrmax.automata.reward_machine import RewardMachine as RewardMachine
     from qrmax.errors import QRMaxError as QRMaxError
     from qrmax.errors import QRMaxWarning as QRMaxWarning
-    from qrmax.model.continuous import ContinuousProblem as ContinuousProblem
-    from qrmax.model.files import load_model as load_model
-    from qrmax.model.files import save_model as save_model
-    from qrmax.model.labelled import LabelledMDP as LabelledMDP
-    from qrmax.model.mdp import TabularMDP as TabularMDP
-    from qrmax.model.problem import Problem as Problem
+    from qrmax.logic.compiler import compile_formula as compile_formula
+    from qrmax.logic.dfa import DFA as DFA
+    from qrmax.logic.guards import Guard as Guard
+    from qrmax.machines.checks import check_task as check_task
+    from qrmax.machines.edges import Edge as Edge
+    from qrmax.machines.reward_machine import RewardMachine as RewardMachine
+    from qrmax.machines.task_files import load_task as load_task
+    from qrmax.machines.task_files import save_task as save_task
     from qrmax.planning.fine_grid import FineSolution as FineSolution
     from qrmax.planning.fine_grid import solve_continuous as solve_continuous
     from qrmax.planning.policy_evaluation import Evaluation as Evaluation
@@ -45,8 +39,14 @@ if TYPE_CHECKING:
     from qrmax.planning.staged_solution import solve_horizon as solve_horizon
     from qrmax.planning.value_iteration import Solution as Solution
     from qrmax.planning.value_iteration import solve as solve
-    from qrmax.studies.curves import curves as curves
+    from qrmax.problems.continuous_problem import ContinuousProblem as ContinuousProblem
+    from qrmax.problems.labelled import LabelledMDP as LabelledMDP
+    from qrmax.problems.mdp import TabularMDP as TabularMDP
+    from qrmax.problems.model_files import load_model as load_model
+    from qrmax.problems.model_files import save_model as save_model
+    from qrmax.problems.problem import Problem as Problem
     from qrmax.studies.expand import load_study as load_study
+    from qrmax.studies.learning_curves import curves as curves
     from qrmax.studies.results import results as results
     from qrmax.studies.study import Study as Study
     from qrmax.studies.sweep import sweep as sweep
@@ -64,40 +64,40 @@ if TYPE_CHECKING:
 
 _HOME = {
     "ContinuousEnv": "worlds.gymnasium",
-    "ContinuousProblem": "model.continuous",
-    "DFA": "automata.dfa",
-    "Edge": "automata.edges",
+    "ContinuousProblem": "problems.continuous_problem",
+    "DFA": "logic.dfa",
+    "Edge": "machines.edges",
     "Evaluation": "planning.policy_evaluation",
     "FineSolution": "planning.fine_grid",
     "GridMap": "worlds.grid",
-    "Guard": "automata.guards",
-    "LabelledMDP": "model.labelled",
+    "Guard": "logic.guards",
+    "LabelledMDP": "problems.labelled",
     "OfficeEnv": "worlds.gymnasium",
-    "Problem": "model.problem",
+    "Problem": "problems.problem",
     "ProblemEnv": "worlds.gymnasium",
     "QRMaxError": "errors",
     "QRMaxWarning": "errors",
-    "RewardMachine": "automata.reward_machine",
+    "RewardMachine": "machines.reward_machine",
     "Run": "training.run",
     "Solution": "planning.value_iteration",
     "StagedSolution": "planning.staged_solution",
     "Study": "studies.study",
-    "TabularMDP": "model.mdp",
+    "TabularMDP": "problems.mdp",
     "TaskWrapper": "worlds.gymnasium",
-    "check_task": "automata.checks",
-    "compile_formula": "automata.compile",
-    "curves": "studies.curves",
+    "check_task": "machines.checks",
+    "compile_formula": "logic.compiler",
+    "curves": "studies.learning_curves",
     "evaluate": "planning.policy_evaluation",
     "load": "training.checkpoint",
     "load_map": "worlds.grid",
-    "load_model": "model.files",
+    "load_model": "problems.model_files",
     "load_study": "studies.expand",
-    "load_task": "automata.files",
+    "load_task": "machines.task_files",
     "make": "worlds.catalog",
     "minigrid": "worlds.minigrid",
     "results": "studies.results",
-    "save_model": "model.files",
-    "save_task": "automata.files",
+    "save_model": "problems.model_files",
+    "save_task": "machines.task_files",
     "solve": "planning.value_iteration",
     "solve_continuous": "planning.fine_grid",
     "solve_horizon": "planning.staged_solution",

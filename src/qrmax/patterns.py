@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from functools import reduce
 
-from qrmax.automata.guards import Guard, is_proposition, written
-from qrmax.automata.logic import VOCABULARY, Formula
 from qrmax.errors import ParameterError, check_count, check_flag, shown
+from qrmax.logic.formula import VOCABULARY, Formula
+from qrmax.logic.guards import Guard, is_proposition, written
 
 LOGIC = "ltlf"
 MOST_TIMES = 1000  # a formula grows with the number of times

@@ -15,14 +15,14 @@ from learned_models import check_plan
 from learners import live_task_states
 from qrmax import Problem, seeding
 from qrmax.agents.base import Sizes
-from qrmax.agents.buckets import FIRST
+from qrmax.agents.buckets.buckets import FIRST
 from qrmax.agents.experience import Counterfactual, Observed
 from qrmax.agents.model_based import ModelBased
 from qrmax.agents.registry import agent_class, make_agent, make_config
 from qrmax.errors import ParameterError
-from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
-from qrmax.model.observations import Observations
-from qrmax.model.simulator import Simulator, Step
+from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
+from qrmax.problems.observations import Observations
+from qrmax.problems.simulator import Simulator, Step
 from qrmax.seeding import stream, stream_at
 from qrmax.training.plane_referee import PlaneReferee
 from random_problems import problems

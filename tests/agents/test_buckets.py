@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from numba import njit
 
 import qrmax
-from qrmax.agents import kernels
-from qrmax.agents.buckets import FIRST, NOTHING, Buckets, hash_of
-from qrmax.agents.simhash import simhash, uniform_grid
+from qrmax.agents import step_loops
+from qrmax.agents.buckets.buckets import FIRST, NOTHING, Buckets, hash_of
+from qrmax.agents.buckets.simhash import simhash, uniform_grid
 from qrmax.errors import ModelError, ObservationError, ParameterError
-from qrmax.model.observations import Observations
-from qrmax.model.plane import Plane
+from qrmax.problems.observations import Observations
+from qrmax.problems.plane import Plane
 
 pytestmark = pytest.mark.small_enough_without_jit
 
@@ -94,7 +94,7 @@ def test_labels_tell_buckets_apart_only_where_they_are_event_aware() -> None:
 
 @kinds
 def test_all_at_once_is_as_one_by_one(kind: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qrmax.agents.buckets.AT_ONCE", 700)  # in several stretches
+    monkeypatch.setattr("qrmax.agents.buckets.buckets.AT_ONCE", 700)  # in several stretches
     buckets = kind(aware=True)
     places, labels = on_the_way(400), np.random.default_rng(1).integers(0, 3, 400)
     for place, label in zip(places[:200], labels[:200], strict=True):
@@ -162,18 +162,18 @@ def test_what_is_out_of_bounds_is_clipped_and_what_has_none_is_squashed() -> Non
 
 
 @njit
-def bucket(ground: kernels.Ground, label: int) -> int:
+def bucket(ground: step_loops.Ground, label: int) -> int:
     """Compiled code alone can call it."""
-    return kernels._bucket(ground, label)
+    return step_loops._bucket(ground, label)
 
 
-def ground(buckets: Buckets, scale: np.ndarray) -> kernels.Ground:
+def ground(buckets: Buckets, scale: np.ndarray) -> step_loops.Ground:
     """A plane in which only the units matter; a line has a second coordinate that is not seen."""
     nowhere = np.zeros((1, 2))
     plane = Plane(
         nowhere, nowhere[0], np.ones((1, 4), dtype=bool), 1, np.zeros(1), scale.astype(float)
     )
-    return kernels.Ground(plane, np.zeros(2), buckets.lookup())
+    return step_loops.Ground(plane, np.zeros(2), buckets.lookup())
 
 
 def compiled(buckets: Buckets, scale: np.ndarray, place: np.ndarray, label: int) -> int:

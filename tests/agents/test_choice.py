@@ -7,8 +7,8 @@ import pytest
 
 from learners import VARIANTS, Variant, trial
 from qrmax.agents.choice import among_best
-from qrmax.agents.kernels import _choose, first_best
-from qrmax.model.simulator import Step
+from qrmax.agents.step_loops import _choose, first_best
+from qrmax.problems.simulator import Step
 from qrmax.seeding import Stream, stream
 from small_problems import LEFT, RIGHT, errand
 

@@ -11,8 +11,8 @@ import qrmax
 from learners import NUMBERED, VARIANTS, Trial, Variant, trial
 from qrmax import Edge, Problem, RewardMachine
 from qrmax.agents.base import Sizes
+from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
 from qrmax.agents.experience import Counterfactual, Observed
-from qrmax.agents.finite_horizon import FiniteHorizon
 from qrmax.agents.registry import (
     agent_class,
     agent_names,
@@ -21,7 +21,7 @@ from qrmax.agents.registry import (
     make_config,
 )
 from qrmax.errors import ParameterError, UnknownNameError
-from qrmax.model.simulator import Simulator
+from qrmax.problems.simulator import Simulator
 from qrmax.seeding import stream, stream_at
 from small_problems import LEFT, RIGHT, errand, fetch_and_leave
 

@@ -17,8 +17,8 @@ from qrmax.agents.base import Sizes
 from qrmax.agents.dqn import DQN
 from qrmax.agents.registry import make_agent, make_config
 from qrmax.errors import CheckpointError, ModelError, ObservationError
-from qrmax.model.observations import Observations
-from qrmax.model.simulator import Step
+from qrmax.problems.observations import Observations
+from qrmax.problems.simulator import Step
 from qrmax.seeding import stream, stream_at
 from qrmax.training.checkpoint import _check_arrays
 from small_runs import assert_same_arrays, session_of

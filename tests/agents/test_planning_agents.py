@@ -13,8 +13,8 @@ import qrmax
 from learned_models import check_plan
 from learners import PLANNING, Trial, Variant, live_task_states, trial
 from qrmax import Edge, Problem, RewardMachine, TabularMDP
-from qrmax.model.counts import Counter
-from qrmax.model.simulator import Step
+from qrmax.empirical.counts import Counter
+from qrmax.problems.simulator import Step
 from random_problems import NON_NEGATIVE, problems
 from small_problems import LEFT, RIGHT, errand
 

@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from learners import trial
-from qrmax.agents import beliefs
-from qrmax.agents.beliefs import Prior, draw_posterior
-from qrmax.agents.finite_horizon import FiniteHorizon
-from qrmax.model.successors import Successors
+from qrmax.agents.episodic import beliefs
+from qrmax.agents.episodic.beliefs import Prior, draw_posterior
+from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
+from qrmax.empirical.successors import Successors
 from qrmax.planning.arrays import Belief
 from qrmax.planning.finite_horizon import make_belief
 from small_problems import errand

@@ -8,7 +8,7 @@ import pytest
 import qrmax
 from learners import trial
 from qrmax import Edge, Problem, RewardMachine
-from qrmax.model.simulator import Step
+from qrmax.problems.simulator import Step
 from small_problems import LEFT, RIGHT, errand
 
 pytestmark = pytest.mark.small_enough_without_jit

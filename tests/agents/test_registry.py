@@ -11,7 +11,7 @@ import pytest
 from qrmax.agents.base import Sizes
 from qrmax.agents.registry import agent_class, agent_names, make_agent, make_config
 from qrmax.errors import MissingExtraError, ParameterError
-from qrmax.model.observations import Observations
+from qrmax.problems.observations import Observations
 from qrmax.seeding import stream
 from small_problems import errand
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qrmax.agents.buckets.simhash import Projection, simhash, uniform_grid, words_of, words_of_all
 from qrmax.agents.registry import make_config
-from qrmax.agents.simhash import Projection, simhash, uniform_grid, words_of, words_of_all
 from qrmax.errors import ParameterError
 
 pytestmark = pytest.mark.small_enough_without_jit

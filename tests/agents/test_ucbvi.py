@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from learners import trial
 from qrmax import Problem
 from qrmax.agents.base import Sizes
-from qrmax.agents.finite_horizon import FiniteHorizon
+from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
+from qrmax.agents.episodic.ucbvi import UCBVI
 from qrmax.agents.registry import make_agent, make_config
-from qrmax.agents.ucbvi import UCBVI
-from qrmax.model.simulator import Step
 from qrmax.planning.finite_horizon import stage_values
+from qrmax.problems.simulator import Step
 from qrmax.seeding import stream
 from random_problems import NON_NEGATIVE, problems
 from small_problems import RIGHT, errand

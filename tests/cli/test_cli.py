@@ -13,7 +13,7 @@ import pytest
 
 import qrmax
 from command_line import GOOD_MAP, GOOD_TASK, QRMAX, run
-from qrmax.automata.files import task_names
+from qrmax.machines.task_files import task_names
 
 VERBS = (
     ["list"],

@@ -14,11 +14,11 @@ import qrmax
 from gym_worlds import in_order
 from planes import planes, walk
 from qrmax.errors import ObservationError, ParameterError, QRMaxWarning
-from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.fine_grid import FineGrid, discretise
-from qrmax.model.plane import NEAR, Plane, moves
-from qrmax.model.sampling import sample_episodes
 from qrmax.planning.fine_grid import FineSolution, solve_continuous
+from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.problems.discretisation import FineGrid, discretise
+from qrmax.problems.plane import NEAR, Plane, moves
+from qrmax.problems.sampling import sample_episodes
 
 NODES = np.array([NormalDist().inv_cdf((i + 0.5) / 150) for i in range(150)])
 ROOM = ". . .\n\n. A .\n-\n. * ."

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odd_machines import machines
-from qrmax.automata.edges import Edge
-from qrmax.automata.files import load_task, task_names
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import TaskError
+from qrmax.machines.edges import Edge
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.machines.task_files import load_task, task_names
 from qrmax.report.layers import heights, ordered, ranks, turned_round
 from qrmax.report.machine_layout import LINE, MachineLayout, label_width
 from qrmax.report.machine_picture import MOST_STATES, draw_machine

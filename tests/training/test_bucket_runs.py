@@ -17,9 +17,9 @@ import qrmax
 from box_worlds import CLASSIC, PICTURES, InABox, Screen, classic, picture, screen
 from bucket_trials import BUCKET_AGENTS, bucket_trial, chancy, side_trip
 from gym_worlds import in_order, lake, successes
-from qrmax.agents import kernels
+from qrmax.agents import step_loops
 from qrmax.errors import CheckpointError, ObservationError, ParameterError
-from qrmax.model.continuous import ContinuousProblem
+from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.seeding import stream
 from qrmax.training import checkpoint
 from qrmax.training.plane_referee import PlaneReferee
@@ -441,14 +441,14 @@ def test_what_a_run_needs_is_compiled_ahead(name: str) -> None:
     assert not needs_compiling(name)
 
 
-@pytest.mark.skipif(not hasattr(kernels.explore, "signatures"), reason="nothing is compiled")
+@pytest.mark.skipif(not hasattr(step_loops.explore, "signatures"), reason="nothing is compiled")
 def test_one_compilation_serves_all_worlds_agents_and_files() -> None:
     warm_up("bucket-qrmax")
-    before = len(kernels.explore.signatures), len(kernels.sample_returns.signatures)
+    before = len(step_loops.explore.signatures), len(step_loops.sample_returns.signatures)
     for problem in PROBLEMS:
         for name, buckets in zip(
             BUCKET_AGENTS, ({}, {"grid": 5}, {"event_aware": True}), strict=True
         ):
             run = kept(trained(name, problem, 50, **buckets)).resume(100)
         PlaneReferee(problem, 0.9).success(run.recommendation, 5, stream(7, "evaluation"))
-    assert (len(kernels.explore.signatures), len(kernels.sample_returns.signatures)) == before
+    assert (len(step_loops.explore.signatures), len(step_loops.sample_returns.signatures)) == before

@@ -22,8 +22,8 @@ from damage import (
     without,
     write_changed,
 )
+from qrmax.empirical.growth import padded
 from qrmax.errors import CheckpointError
-from qrmax.model.growth import padded
 from small_runs import assert_same_run, session_of
 
 KEYS, ROWS = "agent.buckets.keys", "agent.buckets.rows"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import qrmax
 from qrmax.errors import ModelError
-from qrmax.model.simulator import Simulator
+from qrmax.problems.simulator import Simulator
 from qrmax.seeding import stream
 from qrmax.training import evaluation
 from qrmax.training.evaluation import Point, Referee, relative_gap

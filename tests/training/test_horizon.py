@@ -10,7 +10,7 @@ import pytest
 
 import qrmax
 from gym_worlds import Room, cliff, in_order, lake, successes
-from qrmax.agents.finite_horizon import FiniteHorizon
+from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
 from qrmax.errors import ParameterError
 from qrmax.seeding import Stream, stream
 from qrmax.training.environment import EnvPlayer

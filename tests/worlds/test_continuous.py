@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import qrmax
 from gym_worlds import in_order
 from qrmax.errors import MapError, ParameterError, QRMaxError, QRMaxWarning, UnknownNameError
-from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.plane import LEFT, RIGHT, cell_of
+from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.problems.plane import LEFT, RIGHT, cell_of
 from qrmax.worlds.catalog import all_names, benchmark_names, is_continuous, problem_names
 from qrmax.worlds.continuous import ContinuousOptions, continuous_names
 

@@ -16,7 +16,7 @@ import qrmax
 from gym_worlds import in_order
 from planes import plane_of, walk
 from qrmax.errors import ParameterError, UnknownNameError
-from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
+from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
 from qrmax.worlds.continuous import continuous_names
 from qrmax.worlds.gymnasium import ContinuousEnv
 

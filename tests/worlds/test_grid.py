@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qrmax.errors import MapError, ParameterError
-from qrmax.model.mdp import TabularMDP
+from qrmax.problems.mdp import TabularMDP
 from qrmax.source import Source
 from qrmax.worlds.grid import GridMap, grid_mdp, load_map, map_names, parse_map, slippery_moves
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import qrmax
-from qrmax.automata.edges import Edge
-from qrmax.automata.files import load_task, save_task
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import MapError, ParameterError, QRMaxError, QRMaxWarning, UnknownNameError
-from qrmax.model.problem import Problem
+from qrmax.machines.edges import Edge
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.machines.task_files import load_task, save_task
+from qrmax.problems.problem import Problem
 from qrmax.worlds.catalog import make, problem_names
 from qrmax.worlds.grid import load_map
 

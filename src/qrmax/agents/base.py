@@ -28,11 +28,11 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.typing import NDArray
 
 from qrmax.agents.experience import Experience
-from qrmax.agents.kernels import Numbers, Taken
+from qrmax.agents.step_loops import Numbers, Taken
 from qrmax.errors import check_range
-from qrmax.model.continuous import PlaneSimulator
-from qrmax.model.simulator import Simulator, Step
 from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.problems.continuous_problem import PlaneSimulator
+from qrmax.problems.simulator import Simulator, Step
 from qrmax.seeding import Stream
 
 NOTHING = -1

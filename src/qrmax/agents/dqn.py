@@ -28,9 +28,9 @@ from numpy.typing import ArrayLike, NDArray
 from qrmax.agents.base import Agent, AgentConfig, Sizes
 from qrmax.agents.experience import Experience
 from qrmax.errors import MissingExtraError, ModelError, ParameterError, check_count, check_range
-from qrmax.model.observations import Observations
-from qrmax.model.simulator import Step
 from qrmax.planning.arrays import IntArray
+from qrmax.problems.observations import Observations
+from qrmax.problems.simulator import Step
 from qrmax.seeding import Stream
 
 Single = NDArray[np.float32]  # the precision of the networks

@@ -12,10 +12,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from qrmax.automata.machine_table import MachineTable
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError
-from qrmax.model.simulator import Step
+from qrmax.machines.machine_table import MachineTable
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.problems.simulator import Step
 
 
 class TaskStep(NamedTuple):

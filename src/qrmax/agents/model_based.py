@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.agents import kernels
+from qrmax.agents import step_loops
 from qrmax.agents.base import AgentConfig, Ahead, Known, Play, Tabular, as_lesson
 from qrmax.agents.choice import among_best
-from qrmax.agents.kernels import Counting, Outlook
+from qrmax.agents.step_loops import Counting, Outlook
+from qrmax.empirical.counts import Counter, Counts
 from qrmax.errors import check_count, check_flag, check_range
-from qrmax.model.counts import Counter, Counts
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.incremental import IncrementalPlanner
 
@@ -61,7 +61,7 @@ class ModelBased(Tabular):
     planner: IncrementalPlanner
     counters: dict[str, Counter]  # by name
 
-    loop = staticmethod(kernels.explore)
+    loop = staticmethod(step_loops.explore)
     joint = False  # whether the planner knows pairs (s, q) only
     first_wins = False  # whether ties are at random only where all actions are equal
 
@@ -139,13 +139,13 @@ class ModelBased(Tabular):
             np.empty(self.sizes.actions),
         )
 
-    def ground(self, simulator: Play) -> kernels.Ground | None:  # noqa: ARG002
+    def ground(self, simulator: Play) -> step_loops.Ground | None:  # noqa: ARG002
         """Where states are buckets of a plane; elsewhere there is none."""
         return None
 
     def fast_forward(self, simulator: Play, limit: int) -> Ahead:
         """Steps that complete no estimate and meet nothing new, compiled."""
-        taken = kernels.explore(
+        taken = step_loops.explore(
             simulator.world,
             simulator.state,
             self.outlook(),

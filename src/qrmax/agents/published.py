@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 
 from qrmax.agents.base import Sizes
 from qrmax.agents.experience import Experience, Observed, TaskStep
-from qrmax.agents.kernels import Counting
 from qrmax.agents.model_based import ModelBased, ModelBasedConfig
 from qrmax.agents.qrmax import QRMax, QRMaxConfig
 from qrmax.agents.qrmax_rm import QRMaxRM
 from qrmax.agents.rmax import RMax
 from qrmax.agents.rmax_rm import RMaxRM
-from qrmax.model.simulator import Step
+from qrmax.agents.step_loops import Counting
 from qrmax.planning.arrays import FloatArray
 from qrmax.planning.incremental import IncrementalPlanner
+from qrmax.problems.simulator import Step
 from qrmax.seeding import Stream
 
 

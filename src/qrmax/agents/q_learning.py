@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.agents import kernels
+from qrmax.agents import step_loops
 from qrmax.agents.base import AgentConfig, Ahead, Play, Sizes, Tabular
 from qrmax.agents.choice import among_best
 from qrmax.agents.experience import Experience
 from qrmax.errors import check_range
-from qrmax.model.simulator import Step
 from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.problems.simulator import Step
 from qrmax.seeding import Stream
 
 
@@ -47,7 +47,7 @@ class QLearning(Tabular):
 
     name = "q-learning"
     Config = QLearningConfig
-    loop = staticmethod(kernels.temporal_difference)
+    loop = staticmethod(step_loops.temporal_difference)
     config: QLearningConfig
 
     def __init__(
@@ -76,13 +76,13 @@ class QLearning(Tabular):
 
     def fast_forward(self, simulator: Play, limit: int) -> Ahead:
         """All of it, compiled: no step needs thought."""
-        rule = kernels.TemporalDifference(
+        rule = step_loops.TemporalDifference(
             self.config.alpha,
             self.config.epsilon,
             self.config.gamma,
             self.experience.knows_machine,
         )
-        taken = kernels.temporal_difference(
+        taken = step_loops.temporal_difference(
             simulator.world,
             simulator.state,
             self.qt,
@@ -99,7 +99,7 @@ class QLearning(Tabular):
 
     def policy(self) -> IntArray:
         """The greedy policy, `[s, q]`: the first of equally good actions."""
-        policy: IntArray = kernels.first_best(self.qt)
+        policy: IntArray = step_loops.first_best(self.qt)
         return policy
 
     def snapshot(self) -> dict[str, NDArray[Any]]:

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qrmax.agents import kernels
+from qrmax.agents import step_loops
 from qrmax.agents.base import Sizes
 from qrmax.agents.experience import Experience
 from qrmax.agents.model_based import ModelBased, ModelBasedConfig
+from qrmax.empirical.counts import Counter
 from qrmax.errors import check_count
-from qrmax.model.counts import Counter
-from qrmax.model.simulator import Step
 from qrmax.planning.incremental import IncrementalPlanner
+from qrmax.problems.simulator import Step
 from qrmax.seeding import Stream
 
 
@@ -94,9 +94,9 @@ class QRMax(ModelBased):
         if do_vi:  # lines 30-32
             self.planner.replan()
 
-    def counting(self) -> kernels.Counting:
+    def counting(self) -> step_loops.Counting:
         """How the compiled loop counts."""
-        return kernels.Counting(
+        return step_loops.Counting(
             *self.env.counts,
             for_moves=self.env.for_moves,
             for_rewards=self.env.for_rewards,

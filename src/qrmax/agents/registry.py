@@ -11,7 +11,7 @@ from qrmax.errors import ParameterError, UnknownNameError
 if TYPE_CHECKING:
     from qrmax.agents.base import Agent, AgentConfig, Sizes
     from qrmax.agents.experience import Task
-    from qrmax.model.observations import Observations
+    from qrmax.problems.observations import Observations
     from qrmax.seeding import Stream
 
 _HOME = {  # in the paper's order
@@ -21,16 +21,16 @@ _HOME = {  # in the paper's order
     "rmax-rm": "rmax_rm.RMaxRM",
     "qrmax": "qrmax.QRMax",
     "qrmax-rm": "qrmax_rm.QRMaxRM",
-    "ucbvi-sb": "ucbvi.UCBVISB",
-    "ucbvi-b": "ucbvi.UCBVIB",
-    "ucbvi-h": "ucbvi.UCBVIH",
-    "ucbvi-b-rm": "ucbvi.UCBVIBRM",
-    "psrl": "psrl.PSRL",
-    "psrl-rm": "psrl.PSRLRM",
-    "opsrl": "opsrl.OPSRL",
-    "bucket-qrmax": "bucket_qrmax.BucketQRMax",
-    "bucket-qrmax-rm": "bucket_qrmax.BucketQRMaxRM",
-    "bucket-rmax": "bucket_rmax.BucketRMax",
+    "ucbvi-sb": "episodic.ucbvi.UCBVISB",
+    "ucbvi-b": "episodic.ucbvi.UCBVIB",
+    "ucbvi-h": "episodic.ucbvi.UCBVIH",
+    "ucbvi-b-rm": "episodic.ucbvi.UCBVIBRM",
+    "psrl": "episodic.psrl.PSRL",
+    "psrl-rm": "episodic.psrl.PSRLRM",
+    "opsrl": "episodic.opsrl.OPSRL",
+    "bucket-qrmax": "buckets.bucket_qrmax.BucketQRMax",
+    "bucket-qrmax-rm": "buckets.bucket_qrmax.BucketQRMaxRM",
+    "bucket-rmax": "buckets.bucket_rmax.BucketRMax",
     "dqn": "dqn.DQN",
     "dqn-rm": "dqn.DQNRM",
 }
@@ -57,7 +57,7 @@ def agent_class(name: str, *, published: bool = False) -> type[Agent]:
     """The agent of that name; where it has rules of the published code, those if so wished."""
     check_agent(name)
     home = _PUBLISHED.get(name, _HOME[name]) if published else _HOME[name]
-    module, attribute = home.split(".")
+    module, attribute = home.rsplit(".", 1)
     found: type[Agent] = getattr(importlib.import_module(f"qrmax.agents.{module}"), attribute)
     return found
 

@@ -10,13 +10,13 @@ Assumes: sees the machine's state; does not know the machine.
 
 from __future__ import annotations
 
-from qrmax.agents import kernels
+from qrmax.agents import step_loops
 from qrmax.agents.base import Sizes
 from qrmax.agents.experience import Experience
 from qrmax.agents.model_based import ModelBased, ModelBasedConfig
-from qrmax.model.counts import Counter
-from qrmax.model.simulator import Step
+from qrmax.empirical.counts import Counter
 from qrmax.planning.incremental import IncrementalPlanner
+from qrmax.problems.simulator import Step
 from qrmax.seeding import Stream
 
 
@@ -67,9 +67,9 @@ class RMax(ModelBased):
         if do_vi:
             self.planner.replan()
 
-    def counting(self) -> kernels.Counting:
+    def counting(self) -> step_loops.Counting:
         """How the compiled loop counts."""
-        return kernels.Counting(
+        return step_loops.Counting(
             *self.pair.counts,
             for_moves=self.pair.for_moves,
             for_rewards=self.pair.for_rewards,

@@ -14,23 +14,23 @@ from typing import Any
 import click
 
 from qrmax._version import __version__
-from qrmax.cli.check import check
-from qrmax.cli.completion import completion
-from qrmax.cli.convert import convert
-from qrmax.cli.curves import curves
-from qrmax.cli.doctor import doctor
-from qrmax.cli.export import export
-from qrmax.cli.listing import list_names
+from qrmax.cli.check_command import check
+from qrmax.cli.completion_command import completion
+from qrmax.cli.convert_command import convert
+from qrmax.cli.curves_command import curves
+from qrmax.cli.doctor_command import doctor
+from qrmax.cli.export_command import export
+from qrmax.cli.list_command import list_names
 from qrmax.cli.output import examples, print_message
 from qrmax.cli.phrasing import in_options
-from qrmax.cli.plan import plan
-from qrmax.cli.results import results
-from qrmax.cli.run import run
-from qrmax.cli.show import show
-from qrmax.cli.solve import solve
-from qrmax.cli.status import status
-from qrmax.cli.sweep import sweep
-from qrmax.cli.table import table
+from qrmax.cli.plan_command import plan
+from qrmax.cli.results_command import results
+from qrmax.cli.run_command import run
+from qrmax.cli.show_command import show
+from qrmax.cli.solve_command import solve
+from qrmax.cli.status_command import status
+from qrmax.cli.sweep_command import sweep
+from qrmax.cli.table_command import table
 from qrmax.cli.verbs import Verbs
 from qrmax.errors import ParameterError, QRMaxError, QRMaxWarning
 

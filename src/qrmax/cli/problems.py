@@ -33,7 +33,7 @@ def complete_map(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]
 
 def complete_task(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]:
     """The built-in tasks and the user's own files, for the shell."""
-    from qrmax.automata.files import task_names
+    from qrmax.machines.task_files import task_names
 
     return names_or_files(task_names(), incomplete)
 
@@ -229,7 +229,7 @@ def _read_model(
     path: str, map_: str | None, task: str | None, reward: str | None, **options: Any
 ) -> Any:
     """The problem of a file of a model checker and a task, or of the rewards that it has."""
-    from qrmax.model.files import load_model
+    from qrmax.problems.model_files import load_model
 
     context = click.get_current_context()
     given = [

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qrmax.errors import ParameterError, check_count, check_range, shown, warn
-from qrmax.model.continuous import ContinuousProblem, check_continuous
-from qrmax.model.fine_grid import MOST_PARTS as FINEST
-from qrmax.model.fine_grid import FineGrid, discretise, n_successors
-from qrmax.model.plane import FloatArray
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.planning.value_iteration import Solution, solve
+from qrmax.problems.continuous_problem import ContinuousProblem, check_continuous
+from qrmax.problems.discretisation import MOST_PARTS as FINEST
+from qrmax.problems.discretisation import FineGrid, discretise, n_successors
+from qrmax.problems.plane import FloatArray
 
 TOLERANCE = 1e-9  # of the Bellman equations: far below what the grid costs
 PART = 1.25  # how long a part of a cell is where nothing is said, in standard deviations of a move

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # numba does not read annotations
 
     from numpy.typing import NDArray
 
-    from qrmax.model.successors import Seen
+    from qrmax.empirical.successors import Seen
     from qrmax.planning.arrays import BoolArray, EnvModel, FloatArray, IntArray, TaskModel
 
     IndexArray = NDArray[np.uint64]

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qrmax.empirical.growth import padded
 from qrmax.errors import ModelError, check_range
-from qrmax.model.growth import padded
-from qrmax.model.mdp import read_only
 from qrmax.planning import kernels
 from qrmax.planning.arrays import (
     EnvModel,
@@ -27,6 +26,7 @@ from qrmax.planning.arrays import (
     Worklist,
 )
 from qrmax.planning.models import machine_layers, unlinked_env
+from qrmax.problems.mdp import read_only
 
 ROUNDING = 1e-9
 MOST_WORTH = 1e300  # a value beyond it might become infinite on the way

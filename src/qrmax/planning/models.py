@@ -7,7 +7,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from qrmax.model.problem import Problem
 from qrmax.planning import kernels
 from qrmax.planning.arrays import (
     BoolArray,
@@ -17,6 +16,7 @@ from qrmax.planning.arrays import (
     Likeliest,
     TaskModel,
 )
+from qrmax.problems.problem import Problem
 
 
 class Scale(NamedTuple):

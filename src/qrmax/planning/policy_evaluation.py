@@ -20,11 +20,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qrmax.automata.edges import Edge
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, check_count, check_range
-from qrmax.model.mdp import TabularMDP
-from qrmax.model.problem import Problem, check_problem
+from qrmax.machines.edges import Edge
+from qrmax.machines.reward_machine import RewardMachine
 from qrmax.planning import kernels
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.error_bounds import (
@@ -38,6 +36,8 @@ from qrmax.planning.error_bounds import (
 from qrmax.planning.finite_horizon import follow_stages
 from qrmax.planning.models import Model, by_arrival, model_of
 from qrmax.planning.value_iteration import solve, solve_model
+from qrmax.problems.mdp import TabularMDP
+from qrmax.problems.problem import Problem, check_problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qrmax.model.mdp import TabularMDP
-from qrmax.model.problem import Problem
 from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, Stages, TaskModel
+from qrmax.problems.mdp import TabularMDP
+from qrmax.problems.problem import Problem
 
 
 def gains(problem: Problem, value: FloatArray, gamma: float) -> FloatArray:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from qrmax.errors import check_count, check_range
-from qrmax.model.problem import Problem, check_problem
 from qrmax.planning.arrays import Belief, FloatArray, IntArray
 from qrmax.planning.error_bounds import staged_error
 from qrmax.planning.finite_horizon import (
@@ -20,6 +19,7 @@ from qrmax.planning.finite_horizon import (
     stage_values,
 )
 from qrmax.planning.models import Model, model_of
+from qrmax.problems.problem import Problem, check_problem
 
 
 @dataclass(frozen=True, eq=False)

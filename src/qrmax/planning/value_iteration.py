@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from qrmax.errors import ConvergenceError, check_range
-from qrmax.model.problem import Problem, check_problem
 from qrmax.planning import kernels
 from qrmax.planning.arrays import EnvModel, FloatArray, IntArray, Rules, Tables, TaskModel
 from qrmax.planning.error_bounds import from_start, value_error
@@ -17,6 +16,7 @@ from qrmax.planning.models import Model, model_of
 from qrmax.planning.policy_systems import evaluate_layer
 from qrmax.planning.potentials import potential_of, shaped
 from qrmax.planning.residuals import residual, rounding
+from qrmax.problems.problem import Problem, check_problem
 
 TOLERANCE = 1e-13
 SWEEPS = 128  # backups per pair after which a policy's linear system is solved

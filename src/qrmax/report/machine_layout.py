@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from qrmax.automata.edges import Edge
-from qrmax.automata.reward_machine import FELL_OFF, RewardMachine
+from qrmax.machines.edges import Edge
+from qrmax.machines.reward_machine import FELL_OFF, RewardMachine
 from qrmax.report.drawing import Point
 from qrmax.report.layers import heights, ordered, ranks, turned_round
 

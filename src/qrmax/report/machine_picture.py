@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from qrmax.automata.reward_machine import FELL_OFF, RewardMachine
 from qrmax.errors import TaskError
+from qrmax.machines.reward_machine import FELL_OFF, RewardMachine
 from qrmax.report.drawing import (
     Font,
     Look,
@@ -49,7 +49,7 @@ _BOXES = {
 def draw_machine(machine: RewardMachine) -> Picture:
     """The picture of a machine; `svg()` is its text, `save` writes SVG, PNG or PDF.
 
-    >>> from qrmax.automata.files import load_task
+    >>> from qrmax.machines.task_files import load_task
     >>> draw_machine(load_task("exp1")).svg().partition(" ")[0]
     '<svg'
     """

@@ -43,7 +43,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qrmax.agents.registry import make_config
-from qrmax.automata import files as tasks
 from qrmax.errors import (
     MissingExtraError,
     ParameterError,
@@ -53,6 +52,7 @@ from qrmax.errors import (
     UnknownNameError,
     shown,
 )
+from qrmax.machines import task_files as tasks
 from qrmax.source import Source
 from qrmax.studies.config import (
     AgentEntry,

@@ -15,9 +15,9 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from qrmax.automata.files import read_task
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, StudyError
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.machines.task_files import read_task
 from qrmax.source import Source
 from qrmax.worlds.catalog import make
 from qrmax.worlds.grid import GridMap, parse_map

@@ -126,7 +126,7 @@ def sweep(
     On a terminal and in a notebook a line shows the progress; `progress=False` turns it off, and
     `progress=True` writes a plain line to stderr every ten seconds where there is neither.
     """
-    from qrmax.studies.progress_line import follow_sweep  # it listens to the events of this module
+    from qrmax.studies.sweep_line import follow_sweep  # it listens to the events of this module
 
     whole = study if isinstance(study, Study) else load_study(study, protocol)
     with open_sweep(

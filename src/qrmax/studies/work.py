@@ -20,9 +20,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from qrmax.automata.files import format_task
 from qrmax.errors import CheckpointError, QRMaxWarning
-from qrmax.model.continuous import ContinuousProblem
+from qrmax.machines.task_files import format_task
+from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import ProblemSpec, canonical
 from qrmax.training.checkpoint import from_bytes, problem_arrays, to_bytes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError
+from qrmax.machines.reward_machine import RewardMachine
 
 
 class AbsentSpec(NamedTuple):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from qrmax.agents.base import AgentConfig
-from qrmax.agents.in_buckets import InBuckets
+from qrmax.agents.buckets.in_buckets import InBuckets
 from qrmax.agents.registry import agent_class
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import warn
-from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.problem import Problem
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.problems.problem import Problem
 from qrmax.training.environment import EnvPlayer
 from qrmax.training.remedies import alone, failure, never_true, remedies
 from qrmax.training.trainer import Session

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from qrmax._version import __version__
 from qrmax.agents.base import Agent, Play
-from qrmax.agents.in_buckets import InBuckets
+from qrmax.agents.buckets.in_buckets import InBuckets
 from qrmax.agents.registry import agent_class, make_config
-from qrmax.automata.files import format_task, parse_task
 from qrmax.errors import (
     MOST,
     CheckpointError,
@@ -31,11 +30,12 @@ from qrmax.errors import (
     ParameterError,
     QRMaxError,
 )
-from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
-from qrmax.model.mdp import TabularMDP
-from qrmax.model.plane import Plane
-from qrmax.model.problem import Problem
-from qrmax.model.simulator import Simulator
+from qrmax.machines.task_files import format_task, parse_task
+from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
+from qrmax.problems.mdp import TabularMDP
+from qrmax.problems.plane import Plane
+from qrmax.problems.problem import Problem
+from qrmax.problems.simulator import Simulator
 from qrmax.seeding import stream_at
 from qrmax.source import Source, write_whole
 from qrmax.training.absent import AbsentEnv

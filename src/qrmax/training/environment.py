@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from qrmax.agents.base import Agent, Sizes, State
-from qrmax.automata.guards import Label, as_label
-from qrmax.automata.machine_table import MachineTable
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ObservationError, ParameterError
-from qrmax.model.mdp import MOST_REWARD
-from qrmax.model.observations import Observations
-from qrmax.model.problem import warn_of_an_end_at_the_start
-from qrmax.model.simulator import Step
+from qrmax.logic.guards import Label, as_label
+from qrmax.machines.machine_table import MachineTable
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.problems.mdp import MOST_REWARD
+from qrmax.problems.observations import Observations
+from qrmax.problems.problem import warn_of_an_end_at_the_start
+from qrmax.problems.simulator import Step
 from qrmax.seeding import Chance
 from qrmax.training.absent import AbsentEnv
 

@@ -14,10 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.agents import kernels
+from qrmax.agents import step_loops
 from qrmax.errors import warn
-from qrmax.model.problem import Problem
-from qrmax.model.simulator import Simulator, World
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.comparison import Comparison
 from qrmax.planning.policy_evaluation import (
@@ -28,6 +26,8 @@ from qrmax.planning.policy_evaluation import (
 )
 from qrmax.planning.staged_solution import StagedSolution, solve_horizon
 from qrmax.planning.value_iteration import Solution, solve
+from qrmax.problems.problem import Problem
+from qrmax.problems.simulator import Simulator, World
 from qrmax.seeding import Stream
 
 NOTHING = 1e-12  # a discount that leaves nothing to speak of
@@ -184,15 +184,15 @@ def sample(
     gamma: float,
     episodes: int,
     chance: Stream,
-    ground: kernels.Ground | None = None,
+    ground: step_loops.Ground | None = None,
 ) -> FloatArray:
     """Episodes of a policy `[h, s, q]`: the return of each, whether it succeeded, its length."""
     found, under_way = np.empty((episodes, 3)), np.zeros(2)
     episode = 0
     while episode < episodes:
         chance.refill()
-        numbers = kernels.Numbers(chance.block, chance.at)
-        episode = kernels.sample_returns(
+        numbers = step_loops.Numbers(chance.block, chance.at)
+        episode = step_loops.sample_returns(
             world, state, actions, gamma, numbers, found, episode, under_way, ground
         )
     return found

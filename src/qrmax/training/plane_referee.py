@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from qrmax.agents import kernels
-from qrmax.agents.in_buckets import BucketPolicy
-from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
-from qrmax.model.growth import padded
-from qrmax.model.sampling import sample_episodes
+from qrmax.agents import step_loops
+from qrmax.agents.buckets.in_buckets import BucketPolicy
+from qrmax.empirical.growth import padded
 from qrmax.planning.arrays import FloatArray
 from qrmax.planning.fine_grid import FineSolution, solve_continuous
 from qrmax.planning.policy_evaluation import Evaluation
+from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
+from qrmax.problems.sampling import sample_episodes
 from qrmax.seeding import Stream
 from qrmax.training.evaluation import Point, relative_gap, sample
 
@@ -104,7 +104,7 @@ class PlaneReferee:
             played = sample_episodes(self.judged, policy, episodes, rng, self.gamma)
             return np.stack([*played], axis=1).astype(np.float64)  # [episode, 3]
         player = PlaneSimulator(self.judged, chance, policy.buckets.find)
-        ground = kernels.Ground(self.judged.plane, player.position, policy.buckets.lookup())
+        ground = step_loops.Ground(self.judged.plane, player.position, policy.buckets.lookup())
         room = max(len(policy.table), len(policy.buckets))  # more may have turned up since
         actions = padded(policy.table, room)[None]
         return sample(player.world, player.state, actions, self.gamma, episodes, chance, ground)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from qrmax.agents.in_buckets import InBuckets
+from qrmax.agents.buckets.in_buckets import InBuckets
 from qrmax.agents.registry import agent_names
-from qrmax.model.continuous import ContinuousProblem
+from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.seeding import stream
 from qrmax.training.environment import EnvPlayer
 from qrmax.training.plane_referee import PlaneReferee

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qrmax.errors import ParameterError, check_count, shown, warn
-from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.problem import Problem
+from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.problems.problem import Problem
 from qrmax.seeding import check_seed, stream
 from qrmax.training.environment import EnvPlayer, check_env
 from qrmax.training.trainer import Session, sizes_of

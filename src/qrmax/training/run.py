@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qrmax.agents.base import Agent, Tabular
-from qrmax.agents.in_buckets import BucketPolicy, InBuckets
+from qrmax.agents.buckets.in_buckets import BucketPolicy, InBuckets
 from qrmax.agents.registry import agent_class, default_settings, make_config
 from qrmax.errors import ParameterError, shown
-from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.problem import Problem, check_rewards
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.compile_notice import compile_notice
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
+from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.problems.problem import Problem, check_rewards
 from qrmax.seeding import stream
 from qrmax.source import write_whole
 from qrmax.training.cautions import warn_of_outcome, warn_of_settings
@@ -25,7 +25,7 @@ from qrmax.training.environment import EnvPlayer, check_env
 from qrmax.training.evaluation import Point, Referee, relative_gap
 from qrmax.training.log import logged
 from qrmax.training.plane_referee import PlaneReferee
-from qrmax.training.progress_line import follow_run
+from qrmax.training.run_line import follow_run
 from qrmax.training.stopping import RULES, SAMPLED, AnyReferee, Budget, StoppingRule, as_rule
 from qrmax.training.trainer import Event, Session, TrainingConfig
 from qrmax.training.watch import Moment, episode
@@ -33,7 +33,7 @@ from qrmax.training.watch import Moment, episode
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from qrmax.agents.bucket_diagnosis import Diagnosis
+    from qrmax.analysis.bucket_diagnosis import Diagnosis
     from qrmax.training.rollouts import Rollouts
 
 MAX_STEPS = 1_000_000
@@ -343,9 +343,9 @@ class Run:
         """How large the buckets are, and how many mix labels, on positions all over the plane.
 
         It is for agents with buckets on problems with real positions. Of an environment, give
-        observations to `qrmax.agents.bucket_diagnosis.diagnose` with `run.agent.buckets`.
+        observations to `qrmax.analysis.bucket_diagnosis.diagnose` with `run.agent.buckets`.
         """
-        from qrmax.agents.bucket_diagnosis import diagnose, scatter
+        from qrmax.analysis.bucket_diagnosis import diagnose, scatter
 
         task = self._session.task
         if not isinstance(self.agent, InBuckets) or not isinstance(task, ContinuousProblem):
@@ -472,7 +472,7 @@ class Run:
         `qrmax/policy_reader.py`, a file of plain Python that can be copied anywhere, acts by it
         without qrmax or NumPy; the guide says how. Networks are refused.
         """
-        from qrmax.training.export import policy_file
+        from qrmax.training.policy_export import policy_file
 
         write_whole(path, policy_file(self._session, self.recommendation))
 

@@ -21,10 +21,10 @@ from typing import NamedTuple
 from qrmax.agents.base import Agent, AgentConfig, Lesson, Play, Sizes, Tabular
 from qrmax.agents.registry import make_agent
 from qrmax.errors import ParameterError, check_count, check_flag, warn
-from qrmax.model.continuous import ContinuousProblem, PlaneSimulator
-from qrmax.model.problem import Problem
-from qrmax.model.simulator import Simulator
 from qrmax.planning.compilation import seconds_compiling
+from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
+from qrmax.problems.problem import Problem
+from qrmax.problems.simulator import Simulator
 from qrmax.seeding import Stream, check_seed, stream
 from qrmax.training.environment import EnvPlayer, Player
 from qrmax.training.evaluation import Point, Referee

@@ -6,15 +6,15 @@ from typing import Any
 
 from qrmax.agents.base import Tabular
 from qrmax.agents.registry import agent_class, default_settings
-from qrmax.automata.edges import Edge
-from qrmax.automata.reward_machine import RewardMachine
-from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.mdp import TabularMDP
-from qrmax.model.problem import Problem
+from qrmax.machines.edges import Edge
+from qrmax.machines.reward_machine import RewardMachine
 from qrmax.planning.compilation import is_compiled
 from qrmax.planning.compile_notice import compile_notice
 from qrmax.planning.finite_horizon import backward_induction
 from qrmax.planning.kernels import settle, solve_layer
+from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.problems.mdp import TabularMDP
+from qrmax.problems.problem import Problem
 from qrmax.training.run import Run, train
 from qrmax.training.stopping import Exact
 from qrmax.worlds.catalog import make

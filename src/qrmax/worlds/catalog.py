@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from qrmax.automata.files import AnyTask, load_task, task_names
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, UnknownNameError
-from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.problem import Problem
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.machines.task_files import AnyTask, load_task, task_names
+from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.problems.problem import Problem
 from qrmax.worlds.continuous import (
     OFFICE,
     WORLD,

@@ -22,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.automata.files import TASKS, AnyTask, find_task, load_task, read_task, task_names
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import check_count, check_flag, check_range
-from qrmax.model.continuous import ContinuousProblem
-from qrmax.model.plane import LEFT, RIGHT, Plane
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.machines.task_files import TASKS, AnyTask, find_task, load_task, read_task, task_names
+from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.problems.plane import LEFT, RIGHT, Plane
 from qrmax.source import Source, builtin_names
 from qrmax.worlds.grid import DECORATION, MOVES, GridMap, load_map, map_names, parse_map
 from qrmax.worlds.office import office_task

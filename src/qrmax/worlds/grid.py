@@ -30,9 +30,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.automata.guards import Label
 from qrmax.errors import MapError, check_choice, check_range
-from qrmax.model.mdp import TabularMDP
+from qrmax.logic.guards import Label
+from qrmax.problems.mdp import TabularMDP
 from qrmax.source import Source, builtin_names
 
 MAPS = Path(__file__).parent / "maps"

@@ -35,14 +35,14 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from qrmax.automata.files import AnyTask, load_task
-from qrmax.automata.guards import Label, as_label
-from qrmax.automata.logic import Formula
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import GuardError, ParameterError, check_flag, shown
-from qrmax.model.continuous import ContinuousProblem, PlaneSimulator, check_continuous
-from qrmax.model.problem import Problem, check_problem
-from qrmax.model.simulator import Simulator
+from qrmax.logic.formula import Formula
+from qrmax.logic.guards import Label, as_label
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.machines.task_files import AnyTask, load_task
+from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator, check_continuous
+from qrmax.problems.problem import Problem, check_problem
+from qrmax.problems.simulator import Simulator
 from qrmax.worlds.catalog import benchmark_names, make, problem_names
 from qrmax.worlds.continuous import ContinuousOptions, continuous_names
 from qrmax.worlds.grid import ACTIONS, MOVES, GridMap, load_map

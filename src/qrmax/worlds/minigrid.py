@@ -15,9 +15,9 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import MissingExtraError, ModelError, ParameterError, SizeError, shown
-from qrmax.model.problem import warn_of_what_can_never_be
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.problems.problem import warn_of_what_can_never_be
 from qrmax.worlds.gymnasium import TaskWrapper
 
 MAX_STATES = 200_000

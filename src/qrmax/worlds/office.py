@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from qrmax.automata.files import AnyTask, load_task, task_names
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import check_choice, check_count, check_flag, check_range
-from qrmax.model.problem import Problem
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.machines.task_files import AnyTask, load_task, task_names
+from qrmax.problems.problem import Problem
 from qrmax.worlds.grid import SLIPS, GridMap, grid_mdp, load_map
 from qrmax.worlds.options import Options
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, check_choice, check_count, check_range
-from qrmax.model.mdp import TabularMDP
-from qrmax.model.problem import Problem
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.problems.mdp import TabularMDP
+from qrmax.problems.problem import Problem
 from qrmax.worlds.options import Options
 
 ACTIONS = ("right", "left")

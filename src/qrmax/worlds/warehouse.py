@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qrmax.automata.reward_machine import RewardMachine
 from qrmax.errors import ParameterError, check_count, check_range
-from qrmax.model.mdp import TabularMDP
-from qrmax.model.problem import Problem
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.problems.mdp import TabularMDP
+from qrmax.problems.problem import Problem
 from qrmax.source import Source
 from qrmax.worlds.grid import GridMap, parse_map, slippery_moves
 from qrmax.worlds.options import Options

@@ -1,0 +1,1 @@
+"""Agents for real-valued observations: an encoder in front of a tabular agent."""

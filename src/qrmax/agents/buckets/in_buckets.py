@@ -1,0 +1,159 @@
+"""What turns an agent with tables of numbered states into one for real observations.
+
+A state is the bucket of an observation (see `buckets.py` and `simhash.py`). Buckets are numbered as
+they turn up, and the tables of the agent grow with them, by doubling. All else is the agent's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax.agents import step_loops
+from qrmax.agents.base import NOTHING, Ahead, Known, Play, Sizes
+from qrmax.agents.buckets.buckets import FIRST, Buckets
+from qrmax.agents.buckets.simhash import Projection, simhash, uniform_grid
+from qrmax.agents.experience import Experience
+from qrmax.agents.model_based import ModelBased, ModelBasedConfig
+from qrmax.errors import ParameterError, check_count, check_flag
+from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.problems.continuous_problem import PlaneSimulator
+from qrmax.problems.observations import Observations
+from qrmax.problems.simulator import Step
+from qrmax.seeding import Stream
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketSettings:
+    """How observations become buckets, and how many samples of rewards these need."""
+
+    functions: int = 4  # L, functions of SimHash
+    bits: int = 8  # d_h, hyperplanes of each of them
+    offset: float = 1.0  # how far from the middle hyperplanes are; 0: all go through it
+    grid: int | None = None  # a uniform grid of so many cells a side, in place of SimHash
+    event_aware: bool = False  # whether observations with different labels share no bucket
+    t_env_reward: int | None = None  # samples of what an action pays; None: t_env
+
+    def check(self) -> None:
+        """Raise a `ParameterError` where a setting makes no sense."""
+        if getattr(self, "published", False):
+            raise ParameterError("published is True; allowed: False, as that code has no buckets")
+        simhash(1, self.functions, self.bits, self.offset, np.random.default_rng(0))
+        if self.grid is not None:
+            uniform_grid(1, self.grid)
+        check_flag("event_aware", self.event_aware)
+        if self.t_env_reward is not None:
+            check_count("t_env_reward", self.t_env_reward)
+
+    def projection(self, dimension: int, rng: np.random.Generator) -> Projection:
+        """How observations of so many dimensions are encoded."""
+        if self.grid is not None:
+            return uniform_grid(dimension, self.grid)
+        return simhash(dimension, self.functions, self.bits, self.offset, rng)
+
+
+@dataclass(frozen=True)
+class BucketPolicy:
+    """What to do in each bucket that has turned up; anywhere else the first action."""
+
+    table: IntArray  # [bucket, q]
+    buckets: Buckets
+
+    def action(self, observation: Any, label: int, q: int) -> int:
+        """What to do."""
+        bucket = self.buckets.find(observation, label)
+        known = bucket is not None and bucket < len(self.table)  # others have turned up since
+        return int(self.table[bucket, q]) if known else 0
+
+
+class InBuckets(ModelBased):
+    """An agent that plans, behind an encoder of observations."""
+
+    perceives = True
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        config: ModelBasedConfig,
+        rng: Stream,
+        experience: Experience,
+        observations: Observations,
+    ) -> None:
+        super().__init__(sizes._replace(states=FIRST), config, rng, experience)
+        told: Any = config  # it has the `BucketSettings` as well
+        projection = told.projection(observations.dimension, rng.apart("buckets"))
+        self.buckets = Buckets(observations, projection, event_aware=told.event_aware)
+
+    def perceive(self, observation: Any, label: int) -> int:
+        """The number of the observation's bucket."""
+        return self.buckets.number(observation, label)
+
+    def begin(self, s: int, q: int) -> None:
+        """An episode starts in (s, q)."""
+        self._make_room(s)
+        super().begin(s, q)
+
+    def update(self, s: int, q: int, a: int, step: Step) -> None:
+        """Learn from one transition, perhaps into a new bucket."""
+        self._make_room(step.s)
+        super().update(s, q, a, step)  # type: ignore[safe-super]  # that of QR-Max or R-Max
+
+    def _make_room(self, s: int) -> None:
+        room = self.sizes.states
+        while room <= s:
+            room *= 2
+        if room > self.sizes.states:
+            self.grow(room)
+
+    @property
+    def q(self) -> FloatArray:
+        """The value of every action in the buckets that have turned up, `[bucket, q, a]`."""
+        return super().q[: len(self.buckets)]
+
+    def policy(self) -> IntArray:
+        """The greedy policy in the buckets that have turned up, `[bucket, q]`."""
+        return super().policy()[: len(self.buckets)]
+
+    def recommendation(self) -> BucketPolicy:
+        """The greedy policy, by buckets."""
+        return BucketPolicy(self.policy(), self.buckets)
+
+    def known(self) -> Known:
+        """How many pairs have been counted often enough, of all there are so far."""
+        room, found = self.sizes.states, len(self.buckets)
+        known, of = super().known()
+        return Known(known, of * found // room)  # counters have an axis of buckets each
+
+    def ground(self, simulator: Play) -> step_loops.Ground:
+        """The plane that is played in, and the buckets."""
+        assert isinstance(simulator, PlaneSimulator)  # the trainer sees to it
+        plane, position = simulator.problem.plane, simulator.position
+        return step_loops.Ground(plane, position, self.buckets.lookup())
+
+    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
+        """Steps that complete no estimate and meet nothing new, compiled."""
+        ahead = super().fast_forward(simulator, limit)
+        if simulator.s == NOTHING:  # an episode has begun where none had before
+            self._make_room(simulator.look())
+        return ahead
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Counters, planner and buckets."""
+        buckets = {f"buckets.{name}": array for name, array in self.buckets.snapshot().items()}
+        return {**super().snapshot(), **buckets}
+
+    def make_room_for(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Grow as large as the agent of this snapshot was."""
+        self._make_room(len(arrays["buckets.keys"]) - 1)
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over all of that."""
+        prefix = "buckets."
+        self.buckets.restore(
+            {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+        )
+        super().restore(arrays)

@@ -1,0 +1,82 @@
+"""A belief about the world, and what is ahead at each stage of an episode by it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qrmax.agents.episodic import beliefs
+from qrmax.empirical.successors import Seen
+from qrmax.planning.arrays import BoolArray, IntArray, Stages, TaskModel
+from qrmax.planning.finite_horizon import (
+    NEVER,
+    NO_CHOICE,
+    backward_induction,
+    list_feeders,
+    make_belief,
+    mark_upstream,
+    stages_reached,
+)
+
+
+class EpisodePlan:
+    """Plans for what needs it, with the same result as for everything.
+
+    A pair that no episode can reach before stage h is not planned for before it, unless the plan is
+    to be for pairs `everywhere`; one that can lead to nothing that has changed is left as it is.
+    Where it `chooses`, the best options are noted, too, `choice[h, y, x]`.
+    """
+
+    def __init__(
+        self,
+        seen: Seen,
+        stages: Stages,
+        *,
+        models: int = 1,
+        everywhere: bool,
+        chooses: bool = False,
+    ) -> None:
+        self.stages = stages
+        self.models = models
+        self.everywhere = everywhere
+        self.outdated = True  # whether something was met for the first time since it looked around
+        n_x, actions = seen.n.shape
+        self.belief = make_belief(n_x, actions * models, seen.outcome.shape[1])
+        self.settled: IntArray = np.full(seen.n.shape, -1, dtype=np.int32)  # see `estimate`
+        self.stale: BoolArray = np.ones(n_x, dtype=bool)
+        self.since: IntArray = np.zeros(stages.ahead.shape[1:], dtype=np.int32)
+        self.feeders = list_feeders(seen)
+        self.choice = np.zeros_like(stages.ahead, dtype=np.int32) if chooses else NO_CHOICE
+
+    def look_around(self, seen: Seen, task: TaskModel, done: BoolArray, starts: BoolArray) -> None:
+        """See which successors there are now, and how soon each pair can be reached."""
+        if not self.outdated:
+            return
+        if self.belief.succ.shape != seen.outcome.shape:  # more of them than there was room for
+            n_x, actions = seen.n.shape
+            self.belief = make_belief(n_x, actions * self.models, seen.outcome.shape[1])
+            self.settled[:] = -1
+        beliefs.list_successors(seen, self.belief)
+        self.feeders = list_feeders(seen)
+        self.stale[:] = True
+        if self.everywhere:
+            self.since[:] = np.where(done, NEVER, 0)
+        else:
+            stages_reached(seen.outcome, task, done, starts, self.since)
+        self.outdated = False
+
+    def estimate(self, seen: Seen, worth: beliefs.Worth, bonus: beliefs.Bonus) -> bool:
+        """Believe in what happened so far, plus a bonus; says whether it is known for every n."""
+        complete = beliefs.estimate(seen, worth, bonus, self.settled, self.belief, self.stale)
+        mark_upstream(self.feeders, self.stale)
+        return bool(complete)
+
+    def draw(self, seen: Seen, prior: beliefs.Prior, state: np.uint64) -> None:
+        """Believe in draws from the posterior."""
+        with np.errstate(over="ignore"):  # random bits are made by what overflows
+            beliefs.draw_posterior(seen, prior, state, self.belief)
+        self.stale[:] = True
+
+    def renew(self, task: TaskModel) -> None:
+        """Plan by what is believed now."""
+        backward_induction(self.belief, task, self.since, self.stale, self.stages, self.choice)
+        self.stale[:] = False

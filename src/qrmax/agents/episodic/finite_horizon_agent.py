@@ -1,0 +1,334 @@
+"""What the agents share that plan for episodes of H steps: UCBVI, PSRL, OPSRL.
+
+Before each episode they form a belief of what the world does (`believe`), plan all H steps with it
+by backward induction, and act on that plan to the end:
+
+    Q_h(x, a) = r(x, a) + sum_x' p(x' | x, a) V_h+1(x')     V_H = 0, and 0 where it is over
+
+Episodes are H steps by the agent's own clock, after which the world is reset. What is believed is
+about pairs x = (s, q), or, by agents that know the machine, about world states x = s: then one
+sample serves in every machine state, and V is looked up where the machine goes.
+
+The policy that they recommend is another: the best at each stage by what was seen alone, without
+bonus or chance, what was never tried being worth 0. It depends on the stage; where a policy
+`[s, q]` is asked for, it is that of stage 0.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax.agents import step_loops
+from qrmax.agents.base import AgentConfig, Ahead, Known, Play, Sizes, Tabular, as_lesson
+from qrmax.agents.choice import among_best
+from qrmax.agents.episodic import beliefs
+from qrmax.agents.episodic.episode_plan import EpisodePlan
+from qrmax.agents.experience import Experience
+from qrmax.empirical.successors import Seen, Successors
+from qrmax.errors import ModelError, check_count, check_range
+from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, TaskModel
+from qrmax.planning.finite_horizon import NO_LIMIT, make_stages, stage_values
+from qrmax.problems.simulator import Step
+from qrmax.seeding import Stream
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FiniteHorizonConfig(AgentConfig):
+    """Settings of the agents that plan for episodes of H steps."""
+
+    gamma: float = 1.0  # discount
+    horizon: int = 150  # H, the steps of an episode
+    r_min: float = 0.0  # the least that a step pays, or 0
+    r_max: float = 1.0  # the most that a step pays, or 0
+
+    def __post_init__(self) -> None:
+        check_range("gamma", self.gamma, above=0.0, at_most=1.0)
+        check_count("horizon", self.horizon)
+        check_range("r_min", self.r_min, above=-1e200, at_most=0.0)  # when it is over, 0 is paid
+        check_range("r_max", self.r_max, at_least=0.0, below=1e200)
+
+    @property
+    def r_span(self) -> float:
+        """How much the rewards of two steps can differ."""
+        return self.r_max - self.r_min
+
+
+class FiniteHorizon(Tabular):
+    """An agent that plans for each episode anew."""
+
+    config: FiniteHorizonConfig
+
+    loop = staticmethod(step_loops.follow_plan)
+    hopeful: ClassVar[bool] = True  # whether what was never seen to follow is worth v_max
+    models: int = 1  # how many it plans with at once
+    flips: ClassVar[bool] = False  # whether rewards are counted as paid or not paid
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        config: FiniteHorizonConfig,
+        rng: Stream,
+        experience: Experience,
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        states, task_states, actions = sizes
+        self.joint = not self.knows_machine
+        n_x, n_y = (states * task_states, 1) if self.joint else (states, task_states)
+        self.seen = Successors(n_x, actions)
+        self.task = _no_machine(n_x) if self.joint else _unread_machine(n_x, n_y)
+        self.done: BoolArray = np.zeros((n_y, n_x), dtype=bool)  # seen to end the episode
+        self.starts: BoolArray = np.zeros((n_y, n_x), dtype=bool)
+        self.plan = EpisodePlan(
+            self.seen.arrays,
+            make_stages(
+                config.horizon, config.gamma, config.r_span, (n_y, n_x), hopeful=self.hopeful
+            ),
+            models=self.models,
+            everywhere=not self.hopeful,  # else, what cannot be reached plays no part
+        )
+        self._best: EpisodePlan | None = None  # the one that it recommends, once it is asked for
+        self.stage = 0  # the steps that the episode has had
+        self._values = np.empty(actions)
+
+    # --- an episode
+
+    def begin(self, s: int, q: int) -> None:
+        """An episode starts in (s, q): plan it."""
+        place = self.place(s, q)
+        if not self.starts[place]:
+            self.starts[place] = True
+            self._meet_something_new()
+        self.plan.look_around(self.seen.arrays, self.task, self.done, self.starts)
+        self.believe()
+        self.plan.renew(self.task)
+        self.stage = 0
+
+    @abstractmethod
+    def believe(self) -> None:
+        """Form a belief from what was seen."""
+
+    def act(self, s: int, q: int) -> int:
+        """One of the best actions of this stage, each with the same chance."""
+        plan = self.plan
+        stage_values(plan.belief, plan.stages, self.stage, *self.place(s, q), self._values)
+        return among_best(self._values, 0.0, self.rng)
+
+    def update(self, s: int, q: int, a: int, step: Step) -> None:
+        """Learn from one transition."""
+        (_, x), (y_next, x_next) = self.place(s, q), self.place(step.s, step.q)
+        reward = self.counted(step.r_env + step.r_task if self.joint else step.r_env)
+        if self.seen.record(x, a, x_next, reward):
+            self._meet_something_new()
+        for p, p_next, r_task, terminated in self.experience(q, step):
+            if not self.joint:
+                y_next = p_next
+                self.task.next_state[p, x_next] = p_next
+                self.task.reward[p, x_next] = r_task
+            if terminated and not self.done[y_next, x_next]:  # never on truncation
+                self.done[y_next, x_next] = True
+                self._meet_something_new()
+        self.stage += 1
+
+    def _meet_something_new(self) -> None:
+        for plan in filter(None, (self.plan, self._best)):
+            plan.outdated = True
+
+    @property
+    def over(self) -> bool:
+        """Whether the H steps are taken."""
+        return self.stage >= self.config.horizon
+
+    def counted(self, reward: float) -> float:
+        """What to add up of a reward: itself; or 1, the more likely the more it is, else 0."""
+        if not self.flips:
+            return reward
+        lowest, span = self.config.r_min, self.config.r_span
+        share = (reward - lowest) / span if span > 0.0 else 0.0
+        if 0.0 < share < 1.0:
+            return float(self.rng.random() < share)
+        return float(share >= 1.0)
+
+    def place(self, s: int, q: int) -> tuple[int, int]:
+        """Where (s, q) is in tables `[y, x]`."""
+        return (0, s * self.sizes.task_states + q) if self.joint else (q, s)
+
+    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
+        """Steps that meet nothing new, compiled, from episode to episode."""
+        counting = step_loops.EpisodeCounting(
+            *self.seen.arrays,
+            self.joint,
+            self.flips,
+            self.config.r_min,
+            self.config.r_span,
+        )
+        steps = 0
+        while steps < limit:
+            if simulator.over:
+                simulator.reset()
+                self.begin(simulator.s, simulator.q)
+            taken = step_loops.follow_plan(
+                simulator.world,
+                simulator.state,
+                self.plan.belief,
+                self.plan.stages,
+                counting,
+                self.done,
+                *self.numbers(simulator),
+                self.stage,
+                limit - steps,
+            )
+            steps += taken.steps
+            self.stage += taken.steps
+            if taken.unlearned:
+                self.stage -= 1
+                return Ahead(steps, as_lesson(taken, simulator))
+            if self.over and not simulator.over:
+                simulator.cut()
+        return Ahead(steps, None)
+
+    # --- what it has learned
+
+    def recommendation(self) -> IntArray:
+        """The best policy by what was seen, `[h, s, q]`."""
+        plan, (states, task_states, _) = self._plan_the_best(), self.sizes
+        if self.joint:
+            return plan.choice.reshape(-1, states, task_states).copy()
+        return plan.choice.transpose(0, 2, 1).copy()
+
+    def policy(self) -> IntArray:
+        """The recommended policy at stage 0, `[s, q]`: the first of equally good actions."""
+        return np.array(self.recommendation()[0])
+
+    @property
+    def q(self) -> FloatArray:
+        """The value of every action at stage 0 by what was seen, `[s, q, a]`."""
+        plan, table = self._plan_the_best(), np.zeros(self.sizes)
+        for s in range(self.sizes.states):
+            for q in range(self.sizes.task_states):
+                place = self.place(s, q)
+                if not self.done[place]:
+                    stage_values(plan.belief, plan.stages, 0, *place, table[s, q])
+        return table
+
+    def _plan_the_best(self) -> EpisodePlan:
+        """A plan by what was seen alone, without hope or chance."""
+        seen, config = self.seen.arrays, self.config
+        if self._best is None:
+            stages = make_stages(
+                config.horizon, config.gamma, NO_LIMIT, self.done.shape, hopeful=True
+            )
+            self._best = EpisodePlan(seen, stages, everywhere=True, chooses=True)
+        lowest, span = (config.r_min, config.r_span) if self.flips else (0.0, 1.0)
+        no_bonus = beliefs.Bonus(*np.zeros((3, int(seen.n.max()) + 1)))
+        self._best.look_around(seen, self.task, self.done, self.starts)
+        self._best.estimate(seen, beliefs.Worth(lowest, span, 0.0), no_bonus)
+        self._best.renew(self.task)
+        return self._best
+
+    def known(self) -> Known:
+        """How many pairs have been tried, of all there are."""
+        n = self.seen.arrays.n
+        return Known(pairs=int((n > 0).sum()), of=n.size)
+
+    @property
+    def samples(self) -> int:
+        """The number of steps counted, which is all of them."""
+        return int(self.seen.arrays.n.sum(dtype=np.int64))
+
+    # --- keeping it
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """The counts, and the plan of the episode under way."""
+        stages = self.plan.stages
+        parts = {
+            "seen": self.seen.arrays._asdict(),
+            "belief": _growing_last(self.plan.belief)._asdict(),
+            "task": {"next_state": self.task.next_state, "reward": self.task.reward},
+            "stages": {"ahead": stages.ahead, "beyond": stages.beyond},
+            "episode": {
+                "stage": np.array([self.stage]),
+                "done": self.done,
+                "starts": self.starts,
+            },
+        }
+        return {
+            f"{part}.{name}": array.copy()
+            for part, arrays in parts.items()
+            for name, array in arrays.items()
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over counts and plan; the next plan is made from scratch, to the same result."""
+        self.seen.restore(Seen(*(arrays[f"seen.{name}"].copy() for name in Seen._fields)))
+        self._check_paid(self.seen.arrays)
+        kept = Belief(*(arrays[f"belief.{name}"].copy() for name in Belief._fields))
+        belief = _growing_last(kept)
+        self._check_belief(belief)
+        next_state, stage = arrays["task.next_state"], int(arrays["episode.stage"][0])
+        if not ((next_state >= 0) & (next_state < len(self.done))).all():
+            raise ModelError(f"a machine state is not one of 0 to {len(self.done) - 1}")
+        if not 0 <= stage <= self.config.horizon:
+            raise ModelError(f"the episode is at stage {stage} of {self.config.horizon}")
+        self.task.next_state[:] = next_state
+        self.task.reward[:] = arrays["task.reward"]
+        self.done[:] = arrays["episode.done"]
+        self.starts[:] = arrays["episode.starts"]
+        self.stage = stage
+        self.plan.belief = belief
+        self.plan.stages.ahead[:] = arrays["stages.ahead"]
+        self.plan.stages.beyond[:] = arrays["stages.beyond"]
+        for plan in filter(None, (self.plan, self._best)):
+            plan.outdated = True
+            plan.settled[:] = -1
+
+    def _check_paid(self, seen: Seen) -> None:
+        """Draws from a Beta distribution that is none would never end: such counts are refused."""
+        if self.flips and not ((seen.rho >= 0.0) & (seen.rho <= seen.n)).all():
+            raise ModelError("a pair has paid more often than it was tried")
+
+    def _check_belief(self, belief: Belief) -> None:
+        """Compiled code does not look: successors that are none are refused."""
+        n_x, room = belief.succ.shape
+        fits = all(
+            getattr(belief, name).shape == getattr(self.plan.belief, name).shape
+            for name in Belief._fields
+            if name not in ("succ", "weight")
+        )
+        if not fits or belief.weight.shape != (n_x, room, belief.rest.shape[1]):
+            raise ModelError("what is believed of the successors does not fit together")
+        if not ((belief.succ >= 0) & (belief.succ < n_x)).all():
+            raise ModelError(f"a successor is not one of 0 to {n_x - 1}")
+        if not ((belief.listed >= 0) & (belief.listed <= room)).all():
+            raise ModelError("more successors are listed than there are")
+
+
+def _growing_last(belief: Belief) -> Belief:
+    """With the axis that grows as successors are found at the end; or back as it was."""
+    return belief._replace(weight=np.ascontiguousarray(belief.weight.swapaxes(1, 2)))
+
+
+def _no_machine(n_x: int) -> TaskModel:
+    """For agents that do not know the machine: it has one state and pays nothing."""
+    return TaskModel(
+        label=np.zeros(n_x, dtype=np.int32),
+        next_state=np.zeros((1, 1, 1), dtype=np.int32),
+        prob=np.ones((1, 1, 1)),
+        reward=np.zeros((1, 1)),
+    )
+
+
+def _unread_machine(n_states: int, n_task_states: int) -> TaskModel:
+    """The machine by the state reached: where none was seen yet, it stays and pays nothing."""
+    stay = np.arange(n_task_states, dtype=np.int32)[:, None, None]
+    return TaskModel(
+        label=np.arange(n_states, dtype=np.int32),
+        next_state=np.repeat(stay, n_states, axis=1),
+        prob=np.ones((n_task_states, n_states, 1)),
+        reward=np.zeros((n_task_states, n_states)),
+    )

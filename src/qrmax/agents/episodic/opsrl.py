@@ -1,0 +1,48 @@
+"""OPSRL (Tiapkin et al., 2022): the best of B draws from an optimistic posterior.
+
+    Q_h(x, a) = max_b  r_b(x, a) + sum_x' p_b(x' | x, a) V_h+1(x')     b = 1..B, clipped at v_h
+
+    p_b(. | x, a) ~ Dirichlet(counts, prior)      one more successor, worth v_h
+    r_b(x, a)     ~ as in PSRL
+
+What was never tried leads to that successor for certain.
+
+Assumes: sees the machine's state; does not know the machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qrmax.agents.base import Sizes
+from qrmax.agents.episodic.psrl import PSRL, PSRLConfig
+from qrmax.agents.experience import Experience
+from qrmax.errors import check_count
+from qrmax.seeding import Stream
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OPSRLConfig(PSRLConfig):
+    """Settings of OPSRL."""
+
+    samples: int = 8  # B, the draws at once
+
+    def __post_init__(self) -> None:
+        PSRLConfig.__post_init__(self)
+        check_count("samples", self.samples)
+
+
+class OPSRL(PSRL):
+    """OPSRL: several models of the world, and the hope that the best is true."""
+
+    name = "opsrl"
+    Config = OPSRLConfig
+    config: OPSRLConfig
+
+    hopeful = True
+
+    def __init__(
+        self, sizes: Sizes, config: OPSRLConfig, rng: Stream, experience: Experience
+    ) -> None:
+        self.models = config.samples
+        super().__init__(sizes, config, rng, experience)

@@ -1,0 +1,70 @@
+"""PSRL (Osband, Russo and Van Roy, 2013): for an episode, take a draw from the posterior for true.
+
+    p(. | x, a) ~ Dirichlet(counts + prior / |X|)
+    r(x, a)     ~ r_min + r_span Beta(1 + paid, 1 + not paid)
+
+A reward counts as paid with probability (r - r_min) / r_span: any reward becomes one of two. The
+probability of successors that were never seen is drawn for all of them together and spread evenly,
+so that they are worth what they are worth on average.
+
+Assumes: sees the machine's state; does not know the machine. `psrl-rm` does, and counts by (s, a).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qrmax.agents.base import Sizes
+from qrmax.agents.episodic import beliefs
+from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon, FiniteHorizonConfig
+from qrmax.agents.experience import Experience
+from qrmax.errors import check_range
+from qrmax.seeding import Stream
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PSRLConfig(FiniteHorizonConfig):
+    """Settings of PSRL."""
+
+    prior: float = 1.0  # pseudo-counts of all successors together
+
+    def __post_init__(self) -> None:
+        FiniteHorizonConfig.__post_init__(self)
+        check_range("prior", self.prior, at_least=1e-6, below=1e100)
+
+
+class PSRL(FiniteHorizon):
+    """PSRL: one model of the world, drawn anew for every episode."""
+
+    name = "psrl"
+    Config = PSRLConfig
+    config: PSRLConfig
+
+    hopeful = False
+    flips = True
+
+    def __init__(
+        self, sizes: Sizes, config: PSRLConfig, rng: Stream, experience: Experience
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        self.prior = beliefs.Prior(
+            float(config.prior),  # a whole number of 10**30 is none that compiled code takes
+            self.hopeful,
+            float(config.r_min),
+            float(config.r_span),
+            self.models,
+        )
+
+    def believe(self) -> None:
+        """Draw from the posterior."""
+        self.plan.draw(self.seen.arrays, self.prior, np.uint64(self.rng.random() * 2**53))
+
+
+class PSRLRM(PSRL):
+    """PSRL that knows the machine, and shares samples among its states."""
+
+    name = "psrl-rm"
+    knows_machine = True
+    factored = True

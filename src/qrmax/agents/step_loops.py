@@ -1,0 +1,775 @@
+"""Compiled step loops of the tabular agents, together (numba's cache sees edits in this file only).
+
+Each loop plays a tabular problem (`World`, `state` as in `problems/simulator.py`) and does what the
+Python methods of the agent do, number for number, drawing from the same random streams in the same
+order. The loops of the agents that plan stop after a step that completes an estimate, meets
+something for the first time or needs room: such a step is left to the agent's `update`, so that
+there is one way only in which a model becomes known and is planned with. Every loop also stops
+where the numbers drawn ahead run out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from qrmax.planning.compilation import compiled, inlined, inner
+
+if TYPE_CHECKING:  # numba does not read annotations
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from qrmax.agents.buckets.buckets import Lookup
+    from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, Stages
+    from qrmax.problems.plane import Plane
+    from qrmax.problems.simulator import World
+
+    LongArray = NDArray[np.int64]
+
+_S, _Q, _AGE, _OVER, _EPISODES = range(5)  # as in problems/simulator.py
+_NOTHING = -1  # as in empirical/counts.py
+_PER_STEP = 4  # as in seeding.py
+_NEAR = 1e-9  # as in problems/plane.py
+_MIXER = 0x45D9F3B  # as in buckets.py
+
+_long = cast("Callable[[Any], int]", np.int64)  # the one whole number that all returns agree on
+
+_unsigned = cast("Callable[[Any], int]", np.uint32)  # needs no check for being negative
+
+_compiled, _inner, _inlined = compiled, inner, inlined
+
+
+class Numbers(NamedTuple):
+    """A random stream as compiled code takes from it."""
+
+    block: FloatArray
+    at: LongArray  # [1]
+
+
+class Ground(NamedTuple):
+    """Where states are positions in a plane: the plane, where one stands, and the buckets."""
+
+    plane: Plane
+    position: FloatArray  # [2]
+    lookup: Lookup
+
+
+class TemporalDifference(NamedTuple):
+    """The settings of Q-learning and QRM."""
+
+    alpha: float
+    epsilon: float
+    gamma: float
+    counterfactual: bool  # learn for every machine state
+
+
+class Outlook(NamedTuple):
+    """How an agent that plans sees the actions of a pair (s, q), and chooses among them.
+
+    `joint`: its planner knows pairs only, numbered s |Q| + q, and no machine.
+    """
+
+    succ: IntArray  # [x, a, k]
+    prob: FloatArray  # [x, a, k]
+    reward: FloatArray  # [x, a]
+    gain: FloatArray  # [y, x]
+    done: BoolArray  # [y, x]
+    optimistic: float
+    joint: bool
+    slack: float  # values this close to the best, relative to it, count as best
+    first_wins: bool  # the published ties: at random only where all actions are equal
+    values: FloatArray  # [a], room for those of one pair
+
+
+_NO_COUNTS = np.empty((0, 0), dtype=np.int32)
+_NOTHING_UNTRIED = np.empty((0, 0, 0), dtype=bool)
+
+
+class Counting(NamedTuple):
+    """How an agent that plans counts: its counter, as arrays, and what a step adds to it.
+
+    `of_pairs`: it counts pairs ((s, q), a), what really happened so many `times` and, where
+    `counterfactual`, what would have happened in the other machine states once. Otherwise it counts
+    (s, a) so many `times`, and has `n_task` for the machine, of whose other states an arrival tells
+    as well where `counterfactual`. `untried`, empty where it does not matter, marks what the
+    published code wants tried by itself.
+    """
+
+    n: IntArray
+    outcome: IntArray
+    tau: IntArray
+    rho: FloatArray
+    for_moves: int
+    for_rewards: int
+    of_pairs: bool
+    times: int = 1
+    counterfactual: bool = False
+    n_task: IntArray = _NO_COUNTS  # [q, s']
+    t_task: int = 0
+    untried: BoolArray = _NOTHING_UNTRIED  # [s, q, a]
+
+
+class Taken(NamedTuple):
+    """Where a loop stopped."""
+
+    steps: int
+    unlearned: bool  # whether the last step is left to the agent, as follows
+    s: int
+    q: int
+    a: int
+    s_next: int
+    q_next: int
+    label: int
+    r_env: float
+    r_task: float
+    terminated: bool
+    truncated: bool
+    place: int  # what the end of an episode depends on: s_next, or the cell of a plane
+
+
+# --- playing
+
+
+@_inlined
+def _random(block: FloatArray, at: LongArray) -> float:
+    """The next number of a stream."""
+    u = block[at[0]]
+    at[0] += 1
+    return float(u)
+
+
+@_inlined
+def _draw(weights: FloatArray, i: int, j: int, u: float) -> int:
+    """The place in weights[i, j] that u falls on; never one of weight 0 (as in draw.py)."""
+    last = 0
+    for k in range(weights.shape[2]):
+        weight = weights[i, j, k]
+        if weight > 0.0:
+            last = k
+            u -= weight
+            if u < 0.0:
+                break
+    return last
+
+
+@_inlined
+def _outcome(
+    succ: IntArray,
+    prob: FloatArray,
+    label_of: IntArray,
+    next_state: IntArray,
+    task_prob: FloatArray,
+    s: int,
+    q: int,
+    a: int,
+    block: FloatArray,
+    at: LongArray,
+) -> tuple[int, int, int, int, int]:
+    """What happens: the place k, the state, its label, the place j, the machine state."""
+    k = _draw(prob, s, a, _random(block, at))
+    s_next = _long(succ[s, a, k])
+    label = _long(label_of[s_next])
+    j = _event(task_prob, q, label, block, at)
+    return k, s_next, label, j, _long(next_state[q, label, j])
+
+
+@_inlined
+def _event(task_prob: FloatArray, q: int, label: int, block: FloatArray, at: LongArray) -> int:
+    """Which of its outcomes the machine takes."""
+    j = 0
+    if task_prob[q, label, 0] != 1.0:
+        j = _draw(task_prob, q, label, _random(block, at))
+    return j
+
+
+@_inner
+def _reset(world: World, state: LongArray, numbers: Numbers) -> None:
+    """Start an episode."""
+    i, u = 0, _random(numbers.block, numbers.at)
+    for k in range(world.start_prob.size):  # as `_draw`, written out
+        weight = world.start_prob[k]
+        if weight > 0.0:
+            i = k
+            u -= weight
+            if u < 0.0:
+                break
+    state[_S] = world.start_pair[i, 0]
+    state[_Q] = world.start_pair[i, 1]
+    state[_AGE] = 0
+    state[_OVER] = 0
+    state[_EPISODES] += 1
+
+
+@_inner
+def _walk(ground: Ground, a: int, u: float, v: float) -> int:
+    """Move in a plane; returns the cell reached (as `move` in problems/plane.py)."""
+    direction, noise, wall, columns, _, _ = ground.plane
+    position = ground.position
+    radius, angle = math.sqrt(-2.0 * math.log(1.0 - u)), 2.0 * math.pi * v
+    cell = _long(math.floor(position[1]) * columns + math.floor(position[0]))
+    for axis in range(2):
+        forth, back, stride, g = 1, 3, 1, radius * math.cos(angle)
+        if axis == 1:
+            forth, back, stride, g = 2, 0, columns, radius * math.sin(angle)
+        here = position[axis]
+        place, target = math.floor(here), here + (direction[a, axis] + noise[axis] * g)
+        while target >= place + 1.0:
+            if wall[cell, forth]:
+                target = place + 1.0 - _NEAR
+                break
+            place, cell = place + 1.0, cell + stride
+        while target < place:
+            if wall[cell, back]:
+                target = place
+                break
+            place, cell = place - 1.0, cell - stride
+        position[axis] = target
+    return cell
+
+
+@_inner
+def _bucket(ground: Ground, label: int) -> int:
+    """The bucket of where one stands, -1 where there is none (as in buckets.py)."""
+    low, high, squashed = ground.lookup.scaling
+    rows, top, word, shift, _ = ground.lookup.projection
+    keys, slots = ground.lookup.keys, ground.lookup.slots
+    seen, key = ground.lookup.seen, ground.lookup.key
+    position, scale = ground.position, ground.plane.scale
+    for i in range(scale.size):
+        x = position[i] * scale[i]
+        if squashed[i]:
+            seen[i] = x / (1.0 + abs(x))
+        else:
+            seen[i] = 2.0 * (min(max(x, low[i]), high[i]) - low[i]) / (high[i] - low[i]) - 1.0
+    key[:] = 0
+    key[0] = label if ground.lookup.event_aware else 0
+    for row in range(rows.shape[0]):
+        total = rows[row, 0]
+        for i in range(seen.size):
+            total += rows[row, 1 + i] * seen[i]
+        number = _long(min(max(math.floor(total), 0.0), float(top[row])))
+        key[word[row]] |= number << shift[row]
+    mixed = 0
+    for i in range(key.size):
+        mixed = (mixed ^ key[i]) * _MIXER
+        mixed = (mixed ^ (mixed >> 31)) & 0xFFFFFFFF
+    slot = mixed & (slots.size - 1)
+    while slots[slot] != _NOTHING:
+        same = True
+        for i in range(key.size):
+            same = same and keys[slots[slot], i] == key[i]
+        if same:
+            break
+        slot = (slot + 1) & (slots.size - 1)
+    return _long(slots[slot])
+
+
+@_inner
+def _enter(ground: Ground, state: LongArray, label_of: IntArray) -> None:
+    """Begin in the middle of a cell, which `_reset` has drawn; the state becomes its bucket."""
+    cell, columns = state[_S], ground.plane.columns
+    ground.position[0] = cell % columns + 0.5
+    ground.position[1] = cell // columns + 0.5
+    state[_S] = _bucket(ground, label_of[cell])
+
+
+@_inlined
+def _enough(block: FloatArray, at: LongArray) -> bool:
+    """Whether a step's numbers are there."""
+    return bool(block.size - at[0] >= _PER_STEP)
+
+
+# --- choosing
+
+
+@_inlined
+def _one_of(values: FloatArray, slack: float, block: FloatArray, at: LongArray) -> int:
+    """One of the best actions, each with the same chance (as in choice.py)."""
+    best = values[0]
+    for a in range(1, values.size):
+        best = max(best, values[a])
+    least = best - slack * abs(best)
+    count, chosen = 0, 0
+    for a in range(values.size):
+        if values[a] >= least:
+            if count == 0:
+                chosen = a
+            count += 1
+    if count > 1:
+        skip = int(_random(block, at) * count)
+        for a in range(values.size):
+            if values[a] >= least:
+                if skip == 0:
+                    chosen = a
+                    break
+                skip -= 1
+    return chosen
+
+
+@_compiled
+def first_best(qt: FloatArray) -> IntArray:
+    """The greedy policy of a table `[s, q, a]`: the first of equally good actions."""
+    policy = np.zeros(qt.shape[:2], np.int32)
+    for s in range(qt.shape[0]):
+        for q in range(qt.shape[1]):
+            best = qt[s, q, 0]
+            for a in range(1, qt.shape[2]):
+                if qt[s, q, a] > best:
+                    best = qt[s, q, a]
+                    policy[s, q] = a
+    return policy
+
+
+# --- Q-learning and QRM
+
+
+@_compiled
+def temporal_difference(
+    world: World,
+    state: LongArray,
+    qt: FloatArray,
+    rule: TemporalDifference,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    limit: int,
+) -> int:
+    """Take up to so many steps; returns how many.
+
+    Choosing and drawing are written out here: even inlined, a call that is given arrays counts
+    references to them, which costs as much as the rest of a step.
+    """
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, terminal, longest = world.done, world.terminal, world.limit
+    alpha, epsilon, gamma, counterfactual = rule
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    n_q, n_actions = qt.shape[1:]
+    s, q, age, over = state[_S], state[_Q], state[_AGE], state[_OVER] == 1
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        taken += 1
+        if over:
+            _reset(world, state, world_numbers)
+            s, q, age = state[_S], state[_Q], 0
+        row = qt[s, q]
+        explores = agent_block[agent_at[0]] < epsilon
+        agent_at[0] += 1
+        if explores:
+            a = int(agent_block[agent_at[0]] * n_actions)
+            agent_at[0] += 1
+        else:  # as `_one_of`, written out
+            best, count, a = row[0], 1, 0
+            for i in range(1, n_actions):
+                if row[i] > best:
+                    best, count, a = row[i], 1, i
+                elif row[i] == best:
+                    count += 1
+            if count > 1:
+                skip = int(agent_block[agent_at[0]] * count)
+                agent_at[0] += 1
+                a = -1
+                while skip >= 0:
+                    a += 1
+                    if row[a] == best:
+                        skip -= 1
+        k, u = 0, block[at[0]]  # as `_outcome`, written out
+        at[0] += 1
+        for i in range(prob.shape[2]):
+            weight = prob[s, a, i]
+            if weight > 0.0:
+                k = i
+                u -= weight
+                if u < 0.0:
+                    break
+        s_next = _long(succ[s, a, k])
+        label = _long(label_of[s_next])
+        j = 0
+        if task_prob[q, label, 0] != 1.0:
+            j = _draw(task_prob, q, label, _random(block, at))
+        q_next = _long(next_state[q, label, j])
+        terminated = done[s_next, q_next]
+        r_env = reward[s, a, k]
+        ahead = qt[s_next]
+        low, high = (0, n_q) if counterfactual else (q, q + 1)
+        for p in range(low, high):
+            if terminal[p]:
+                continue
+            p_next, r_task = _unsigned(q_next), task_reward[p, label, j]
+            if counterfactual:
+                p_next = _unsigned(next_state[p, label, 0])
+            target = r_env + r_task
+            if not done[s_next, p_next]:
+                best = ahead[p_next, 0]
+                for i in range(1, n_actions):
+                    best = max(best, ahead[p_next, i])
+                target += gamma * best
+            qt[s, p, a] += alpha * (target - qt[s, p, a])
+        s, q, age = s_next, q_next, age + 1
+        over = terminated or age == longest
+    state[_S], state[_Q], state[_AGE], state[_OVER] = s, q, age, over
+    return taken
+
+
+# --- the agents that plan
+
+
+@_inlined
+def _look(
+    succ: IntArray,
+    prob: FloatArray,
+    reward: FloatArray,
+    gain: FloatArray,
+    optimistic: float,
+    values: FloatArray,
+    y: int,
+    x: int,
+) -> None:
+    """Q(x, y, .) as the planner computes it (`action_values_at`)."""
+    for a in range(values.size):
+        total = reward[x, a]
+        for k in range(succ.shape[2]):
+            p = prob[x, a, k]
+            if p > 0.0:
+                total += p * gain[y, succ[x, a, k]]
+        if total == np.inf:
+            total = optimistic
+        values[a] = total
+
+
+@_inlined
+def _choose(
+    values: FloatArray, slack: float, first_wins: bool, block: FloatArray, at: LongArray
+) -> int:
+    if not first_wins:
+        chosen = _one_of(values, slack, block, at)
+    else:  # as in published.py
+        chosen, equal = 0, True
+        for a in range(1, values.size):
+            equal = equal and values[a] == values[0]
+            if values[a] > values[chosen]:
+                chosen = a
+        if equal:
+            chosen = int(_random(block, at) * values.size)
+    return chosen
+
+
+@_inlined
+def _counts_plainly(
+    n: IntArray, outcome: IntArray, t_env: int, t_moves: int, times: int, i: int, j: int, seen: int
+) -> bool:
+    """Whether counting a sample so many times is all there is to do: nothing becomes known."""
+    plainly = n[i, j] >= t_moves
+    if n[i, j] + times >= t_env:
+        plainly = False
+    elif not plainly:
+        for k in range(outcome.shape[2]):
+            if outcome[i, j, k] == seen or outcome[i, j, k] == _NOTHING:
+                plainly = True
+                break
+    return bool(plainly)
+
+
+@_inlined
+def _count(
+    n: IntArray,
+    outcome: IntArray,
+    tau: IntArray,
+    rho: FloatArray,
+    t_moves: int,
+    t_rewards: int,
+    times: int,
+    i: int,
+    j: int,
+    seen: int,
+    reward: float,
+) -> None:
+    """Count a sample so many times (as `Counter.record` does)."""
+    k = 0
+    if n[i, j] < t_moves:
+        while outcome[i, j, k] != seen and outcome[i, j, k] != _NOTHING:
+            k += 1
+        outcome[i, j, k] = seen
+    for _ in range(times):
+        if n[i, j] < t_moves:
+            tau[i, j, k] += 1
+        if n[i, j] < t_rewards:
+            rho[i, j] += reward
+        n[i, j] += 1
+
+
+@_compiled
+def explore(
+    world: World,
+    state: LongArray,
+    outlook: Outlook,
+    counting: Counting,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    limit: int,
+    ground: Ground | None,
+) -> Taken:
+    """Any agent that plans, up to a step that completes something or meets something new.
+
+    There are two compiled forms: without a `ground`, and, where states are buckets, with one.
+    """
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, terminal, longest = world.done, world.terminal, world.limit
+    est_succ, est_prob, est_reward, gain, known_done, optimistic = outlook[:6]
+    joint, slack, first, values = outlook[6:]
+    n, outcome, tau, rho, t_moves, t_rewards, of_pairs = counting[:7]
+    times, counterfactual, n_task, t_task, untried = counting[7:]
+    t_env = max(t_moves, t_rewards)
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    n_q = next_state.shape[0]
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        if state[_OVER]:
+            _reset(world, state, world_numbers)
+            if ground is not None:
+                _enter(ground, state, label_of)
+                if state[_S] == _NOTHING:
+                    break
+        taken += 1
+        s, q = state[_S], state[_Q]
+        y, x = (0, s * n_q + q) if joint else (q, s)
+        _look(est_succ, est_prob, est_reward, gain, optimistic, values, y, x)
+        a = _choose(values, slack, first, agent_block, agent_at)
+        if ground is None:
+            k, s_next, label, j, q_next = _outcome(
+                succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+            )
+            place, r_env = s_next, reward[s, a, k]
+        else:
+            place = _walk(ground, a, _random(block, at), _random(block, at))
+            label, r_env = _long(label_of[place]), ground.plane.reward[place]
+            s_next = _bucket(ground, label)
+            j = _event(task_prob, q, label, block, at)
+            q_next = _long(next_state[q, label, j])
+        age = state[_AGE] + 1
+        terminated, truncated = done[place, q_next], age == longest
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, age
+        state[_OVER] = terminated or truncated
+        r_task = task_reward[q, label, j]
+        plain = s_next != _NOTHING  # whether counting is all there is to do
+        low, high = (0, n_q) if counterfactual else (q, q + 1)
+        if not plain:
+            pass
+        elif of_pairs:
+            for p in range(low, high):
+                if plain and not terminal[p]:
+                    p_next = next_state[p, label, 0] if counterfactual else q_next
+                    x, x_next = s * n_q + p, s_next * n_q + p_next
+                    plain = known_done[0, x_next] or not done[place, p_next]
+                    if plain and n[x, a] < t_env:
+                        often = times if p == q else 1
+                        plain = _counts_plainly(n, outcome, t_env, t_moves, often, x, a, x_next)
+        else:
+            y, x = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
+            plain = n_task[q, s_next] >= t_task and (known_done[y, x] or not terminated)
+            if ground is not None and counterfactual:  # a bucket may be entered with other labels
+                for p in range(n_q):
+                    p_next = next_state[p, label, 0]
+                    news = done[place, p_next] and not known_done[p_next, s_next]
+                    plain = plain and (terminal[p] or not news)
+            if n[s, a] < t_env:
+                plain = plain and _counts_plainly(n, outcome, t_env, t_moves, times, s, a, s_next)
+            elif untried.size > 0:
+                plain = plain and not untried[s, q, a]
+        if not plain:
+            return Taken(
+                taken,
+                True,
+                s,
+                q,
+                a,
+                s_next,
+                q_next,
+                label,
+                r_env,
+                r_task,
+                terminated,
+                truncated,
+                place,
+            )
+        if of_pairs:
+            for p in range(low, high):
+                x = s * n_q + p
+                if n[x, a] < t_env and not terminal[p]:
+                    p_next = next_state[p, label, 0] if counterfactual else q_next
+                    r_all = r_env + (task_reward[p, label, 0] if counterfactual else r_task)
+                    often = times if p == q else 1
+                    x_next = s_next * n_q + p_next
+                    _count(n, outcome, tau, rho, t_moves, t_rewards, often, x, a, x_next, r_all)
+        elif n[s, a] < t_env:
+            _count(n, outcome, tau, rho, t_moves, t_rewards, times, s, a, s_next, r_env)
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
+
+
+# --- the agents that plan for each episode
+
+
+class EpisodeCounting(NamedTuple):
+    """How an agent counts that plans for each episode: `Seen` (empirical/successors.py), and rewards.
+
+    `joint`: it counts pairs (s, q), and what world and machine pay together. `flips`: rewards count
+    as paid or not paid, with a chance that is the larger the more they are.
+    """
+
+    n: IntArray
+    rho: FloatArray
+    listed: IntArray
+    outcome: IntArray
+    tau: IntArray
+    joint: bool
+    flips: bool
+    lowest: float
+    span: float
+
+
+@_compiled
+def follow_plan(
+    world: World,
+    state: LongArray,
+    belief: Belief,
+    stages: Stages,
+    counting: EpisodeCounting,
+    known_done: BoolArray,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    stage: int,
+    limit: int,
+) -> Taken:
+    """The episode under way, to its end or up to a step that meets something new."""
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, longest = world.done, world.limit
+    est_succ, est_listed, weight, rest, est_reward, flat, slope, spread = belief
+    _, v_max, _, ahead, beyond = stages
+    n, rho, listed, outcome, tau, joint, flips, lowest, span = counting
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    n_q = next_state.shape[0]
+    values = np.empty(succ.shape[1])
+    limit = min(limit, v_max.size - stage)
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        s, q = state[_S], state[_Q]
+        y, x = (0, s * n_q + q) if joint else (q, s)
+        top, unseen = v_max[stage + taken], beyond[stage + taken, y]
+        taken += 1
+        values[:] = -np.inf  # as `stage_values`, written out
+        for o in range(est_reward.shape[1]):
+            worth = 0.0
+            for k in range(est_listed[x]):
+                worth += weight[x, k, o] * ahead[stage + taken - 1, y, est_succ[x, k]]
+            bonus = flat[x, o] + slope[x, o] * top
+            if spread[x, o] > 0.0:
+                variance = 0.0
+                for k in range(est_listed[x]):
+                    off = ahead[stage + taken - 1, y, est_succ[x, k]] - worth
+                    variance += weight[x, k, o] * off * off
+                bonus += spread[x, o] * np.sqrt(variance)
+            worth += est_reward[x, o] + rest[x, o] * unseen
+            worth += min(bonus, top)
+            a = o % values.size
+            values[a] = max(values[a], min(worth, top))
+        a = _one_of(values, 0.0, agent_block, agent_at)
+        k, s_next, label, j, q_next = _outcome(
+            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+        )
+        age = state[_AGE] + 1
+        terminated, truncated = done[s_next, q_next], age == longest
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, age
+        state[_OVER] = terminated or truncated
+        r_env, r_task = reward[s, a, k], task_reward[q, label, j]
+        y_next, x_next = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
+        place = 0
+        while place < listed[x] and outcome[x, place] != x_next:
+            place += 1
+        if place == listed[x] or (terminated and not known_done[y_next, x_next]):
+            return Taken(
+                taken,
+                True,
+                s,
+                q,
+                a,
+                s_next,
+                q_next,
+                label,
+                r_env,
+                r_task,
+                terminated,
+                truncated,
+                s_next,
+            )
+        paid = r_env + r_task if joint else r_env
+        if flips:
+            share = (paid - lowest) / span if span > 0.0 else 0.0
+            hurdle = _random(agent_block, agent_at) if 0.0 < share < 1.0 else 0.5
+            paid = 1.0 if hurdle < share else 0.0
+        n[x, a] += 1
+        rho[x, a] += paid
+        tau[x, a, place] += 1
+        if state[_OVER]:
+            break
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
+
+
+# --- following a policy
+
+
+@_compiled
+def sample_returns(
+    world: World,
+    state: LongArray,
+    policy: IntArray,
+    gamma: float,
+    numbers: Numbers,
+    found: FloatArray,
+    episode: int,
+    under_way: FloatArray,
+    ground: Ground | None,
+) -> int:
+    """Sample episodes of a policy `[h, s, q]`, each into its place; says which one is next.
+
+    `found[episode]` is its return, whether it succeeded, and its length. The last stage of the
+    policy goes on. In a bucket that it does not know it takes the first action.
+    `under_way` keeps the reward and the discount of an episode in which the numbers run out.
+    """
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    block, at = numbers
+    total, discount = under_way[0], under_way[1]
+    while episode < found.shape[0] and _enough(block, at):
+        if state[_OVER]:
+            _reset(world, state, numbers)
+            total, discount = 0.0, 1.0
+            if ground is not None:
+                _enter(ground, state, label_of)
+        s, q = state[_S], state[_Q]
+        a = policy[min(state[_AGE], policy.shape[0] - 1), s, q] if s != _NOTHING else 0
+        if ground is None:
+            k, s_next, label, j, q_next = _outcome(
+                succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+            )
+            place, r_env = s_next, reward[s, a, k]
+        else:
+            place = _walk(ground, a, _random(block, at), _random(block, at))
+            label, r_env = _long(label_of[place]), ground.plane.reward[place]
+            s_next = _bucket(ground, label)
+            j = _event(task_prob, q, label, block, at)
+            q_next = _long(next_state[q, label, j])
+        total += discount * (r_env + task_reward[q, label, j])
+        discount *= gamma
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, state[_AGE] + 1
+        state[_OVER] = world.done[place, q_next] or state[_AGE] == world.limit
+        if state[_OVER]:
+            found[episode, 0] = total
+            found[episode, 1] = world.success[q_next]
+            found[episode, 2] = state[_AGE]
+            episode += 1
+    under_way[0], under_way[1] = total, discount
+    return episode

@@ -1,1 +1,0 @@
-"""What is wanted: guards, reward machines, and the files they live in."""

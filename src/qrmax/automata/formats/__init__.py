@@ -1,5 +1,0 @@
-"""The formats in which tasks are kept, one file each; `qrmax.automata.files` picks by suffix.
-
-Each module has `parse(source)`, and `format(machine)` where the format can be written. Nothing that
-is read is ever run as code.
-"""

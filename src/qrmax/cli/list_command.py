@@ -1,0 +1,171 @@
+"""`qrmax list`: what there is by name.
+
+On a terminal `qrmax list` is an overview that fits a screen; into a pipe it is everything, a line
+for each name, as `qrmax list KIND` is.
+"""
+
+from __future__ import annotations
+
+import click
+
+from qrmax.cli.output import (
+    as_json,
+    examples,
+    print_facts,
+    print_json,
+    print_table,
+    terminal_width,
+    with_bold,
+    wrapped,
+)
+
+KINDS = ("worlds", "maps", "tasks", "agents", "studies")
+
+
+@click.command(
+    name="list",
+    epilog=examples("qrmax list", "qrmax list agents", "qrmax list tasks --json"),
+)
+@click.argument("kind", required=False, type=click.Choice(KINDS))
+@as_json
+def list_names(kind: str | None, as_json: bool) -> None:
+    """List the built-in worlds, maps, tasks, agents and studies, or one kind of them in full.
+
+    On a terminal, `qrmax list` alone shows names only; into a pipe or a file, all kinds in full.
+    """
+    if as_json:
+        _list_as_json(KINDS if kind is None else (kind,))
+    elif kind is None and terminal_width() is not None:
+        _overview()
+    else:
+        _list_in_full(KINDS if kind is None else (kind,))
+
+
+def _list_as_json(kinds: tuple[str, ...]) -> None:
+    from qrmax.agents.registry import agent_names
+    from qrmax.machines.task_files import task_names
+    from qrmax.studies.library import study_names
+    from qrmax.worlds.catalog import all_names
+    from qrmax.worlds.continuous import plane_names
+    from qrmax.worlds.grid import map_names
+
+    names = {
+        "worlds": {"worlds": all_names()},
+        "maps": {"maps": map_names(), "other_maps": plane_names()},
+        "tasks": {"tasks": task_names()},
+        "agents": {"agents": agent_names()},
+        "studies": {"studies": study_names()},
+    }
+    print_json({key: value for each in kinds for key, value in names[each].items()})
+
+
+def _overview() -> None:
+    """All names on a screen, and what to type next."""
+    from qrmax.agents.registry import agent_names
+    from qrmax.machines.task_files import task_names
+    from qrmax.studies.library import study_names
+    from qrmax.worlds.catalog import all_names, benchmark_names
+    from qrmax.worlds.continuous import continuous_names, plane_names
+    from qrmax.worlds.grid import map_names
+
+    planes = [name for name in continuous_names() if "/office/" not in name]
+    maps, tasks = [*map_names(), *plane_names()], task_names()
+    patterns = ["office/MAP/TASK", *benchmark_names(), "continuous/office/MAP/TASK", *planes]
+    own = [name for name in tasks if "/" not in name]
+    others = len(tasks) - len(own)
+    print_facts(
+        {
+            f"{len(all_names())} problems": ", ".join(patterns),
+            f"{len(maps)} maps": ", ".join(maps),
+            f"{len(tasks)} tasks": f"{', '.join(own)}, and {others} of single maps and worlds",
+            f"{len(agent_names())} agents": ", ".join(agent_names()),
+            f"{len(study_names())} studies": ", ".join(study_names()),
+        }
+    )
+    click.echo()
+    print_facts(
+        {
+            "qrmax list agents": "in full; or worlds, maps, tasks, studies",
+            "qrmax show task exp5": "a task; qrmax show map map1: a map",
+            "qrmax solve office/map1/exp5": "the exact optimum of a problem",
+            "qrmax run office/map1/exp5": "train an agent on it",
+            "qrmax sweep smoke": "run a study",
+        }
+    )
+
+
+def _list_in_full(kinds: tuple[str, ...]) -> None:
+    lists = {
+        "worlds": _list_worlds,
+        "maps": _list_maps,
+        "tasks": _list_tasks,
+        "agents": _list_agents,
+        "studies": _list_studies,
+    }
+    for each in kinds:
+        if each != kinds[0]:
+            click.echo()
+        lists[each]()
+
+
+def _list_worlds() -> None:
+    from qrmax.worlds.catalog import benchmark_names
+    from qrmax.worlds.continuous import continuous_names
+
+    click.echo("worlds: office/MAP/TASK, such as office/map1/exp5")
+    click.echo("benchmarks of others: office/map1/toro-icarte/t1 to t4 and")
+    for name in benchmark_names():
+        click.echo(f"  {name}")
+    click.echo("with real positions: continuous/office/MAP/TASK and")
+    for name in continuous_names():
+        if "/office/" not in name:
+            click.echo(f"  {name}")
+
+
+def _list_maps() -> None:
+    from qrmax.worlds.continuous import any_map, plane_names
+    from qrmax.worlds.grid import map_names
+
+    for title, names in (("map", map_names()), ("map of the world", plane_names())):
+        if title != "map":
+            click.echo()
+        rows = [
+            (grid.name, f"{grid.width} x {grid.height}", f"{grid.start[0]},{grid.start[1]}")
+            for grid in map(any_map, names)
+        ]
+        print_table((title, "size", "start"), rows)
+
+
+def _list_tasks() -> None:
+    from qrmax.machines.task_files import load_task, task_names
+
+    width = max(map(len, task_names()))
+    for name in task_names():
+        task = load_task(name)
+        head = f"{name.ljust(width)}  {len(task.states):2d} states  "
+        click.echo(with_bold(name, wrapped(f"{head}{task.description}", indent=len(head))))
+
+
+def _list_studies() -> None:
+    from qrmax.studies.library import protocol_names, study_names, study_title
+
+    width = max(map(len, study_names()))
+    for name in study_names():
+        text = f"{name.ljust(width)}  {study_title(name)}"
+        click.echo(with_bold(name, wrapped(text, indent=width + 2)))
+    click.echo(f"\nEach with --protocol {' or '.join(protocol_names())}.")
+
+
+def _list_agents() -> None:
+    from qrmax.agents.registry import agent_class, agent_names, default_settings
+
+    width = max(map(len, agent_names()))
+    for name in agent_names():
+        summary = (agent_class(name).__doc__ or "").partition("\n")[0]
+        settings = ", ".join(f"{key}={value}" for key, value in default_settings(name).items())
+        text = f"{name.ljust(width)}  {summary}"
+        click.echo(with_bold(name, wrapped(text, indent=width + 2)))
+        click.echo(wrapped(f"{' ' * width}  {settings}", indent=width + 2))
+    click.echo()
+    click.echo(wrapped("r_max is by default the most that a step of the problem can pay."))
+    click.echo(wrapped("Settings are given by --set, as in --agent qrmax --set t_env=20."))

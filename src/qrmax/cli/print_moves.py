@@ -1,0 +1,42 @@
+"""A policy on its map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+
+def show_moves(problem: Any, policy: Any, hopeless: Any = None) -> None:
+    """Print the map for each task state that does not end the episode, with the moves on it.
+
+    `hopeless[s, q]` marks where no move is worth showing.
+    """
+    from qrmax.report.policy_map import moves_on_map
+
+    if problem.world is None:
+        click.echo("there is no map to show the moves on", err=True)
+    else:
+        click.echo(f"\n{moves_on_map(problem, policy, hopeless=hopeless)}")
+
+
+def show_moves_between(problem: Any, action: Callable[[Any, int, int], int]) -> None:
+    """The same where states are real positions: the moves in the middle of each cell.
+
+    `action(observation, label, q)` is the policy.
+    """
+    import numpy as np
+
+    from qrmax.worlds.grid import MOVES
+
+    plane, cells = problem.plane, np.arange(problem.n_cells)
+    middle = np.stack([cells % plane.columns, cells // plane.columns], axis=1) + 0.5
+    seen = middle[:, : len(plane.scale)] * plane.scale
+    way = (plane.direction @ np.array(MOVES).T).argmax(axis=1)  # [a]: which move of the map it is
+    policy = [
+        [way[action(seen[cell], int(problem.label[cell]), q)] for q in range(problem.n_task_states)]
+        for cell in cells
+    ]
+    click.echo("\nin the middle of each cell")
+    show_moves(problem, np.array(policy))

@@ -1,0 +1,377 @@
+"""`qrmax run`: train one agent on one problem."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from qrmax.agents.registry import check_agent
+from qrmax.cli.output import (
+    NO_SUCCESS,
+    OutputFile,
+    as_json,
+    examples,
+    nominal_text,
+    percent,
+    print_facts,
+    print_json,
+)
+from qrmax.cli.print_moves import show_moves, show_moves_between
+from qrmax.cli.problems import (
+    agent_option,
+    is_continuous,
+    make_problem,
+    problem_options,
+    usual_agent,
+)
+from qrmax.errors import SourceError
+from qrmax.source import check_output
+from qrmax.studies.interrupt import interruptible
+
+if TYPE_CHECKING:
+    from qrmax.planning.policy_evaluation import Evaluation
+    from qrmax.training.run import Run
+    from qrmax.training.trainer import Session, TrainingConfig
+
+INTERRUPTED = 130
+RULE_NAMES = ("exact", "nominal", "success", "welch", "budget")
+
+
+def _read_settings(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=VALUE, as often as wanted."""
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE, as in t_env=20.")
+        settings[name.strip().replace("-", "_")] = _read_value(value.strip())
+    return settings
+
+
+def _read_value(text: str) -> Any:
+    words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@click.command(
+    epilog=examples(
+        "qrmax run office/map1/exp5 --agent qrmax-rm --seed 7 --set t_env=20",
+        "qrmax run office/map1/exp5 --agent rmax --save rmax.run",
+        "qrmax run office/map1/exp1 --log runs/exp1 --export policy.json",
+        "qrmax run --resume rmax.run --max-steps 5000000",
+        "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
+        "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
+        "qrmax run --map my.txt --task my.toml --stop nominal --json",
+    )
+)
+@problem_options
+@agent_option
+@click.option("--seed", type=int, default=0, show_default=True, help="Names the random streams.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    callback=_read_settings,
+    metavar="NAME=VALUE",
+    help="A setting of the agent, such as gamma=0.95; may be given several times.",
+)
+@click.option(
+    "--published", is_flag=True, help="The rules of the published code, not those of the paper."
+)
+@click.option("--gamma", type=float, help="The discount; the same as --set gamma=...")
+@click.option(
+    "--horizon",
+    type=int,
+    help="Steps that UCBVI, PSRL and OPSRL plan for; the same as --set horizon=...",
+)
+@click.option("--max-steps", type=int, help="Steps at most.  [default: 1000000, for DQN 100000]")
+@click.option(
+    "--max-episodes", type=int, help="Episodes at most; counted when the policy is checked."
+)
+@click.option(
+    "--stop",
+    type=click.Choice(RULE_NAMES),
+    help="When it is good enough.  [default: exact; with real positions: success]",
+)
+@click.option(
+    "--within",
+    type=float,
+    help="For exact and success: the gap to the optimum.  [default: 0.05]",
+)
+@click.option("--in-a-row", type=int, help="How many checks in a row.  [default: 3, for welch 1]")
+@click.option(
+    "--episodes",
+    type=int,
+    help="For welch and success: episodes per policy.  [default: 10000, for success 1000]",
+)
+@click.option("--alpha", type=float, help="For welch: the level of the test.  [default: 0.1]")
+@click.option(
+    "--evaluate-every", type=int, default=1000, show_default=True, help="Steps between checks."
+)
+@click.option("--save", type=OutputFile(), help="Write the run into this file.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    help="Go on with the run in this file, and save it there.",
+)
+@click.option(
+    "--export",
+    type=OutputFile(),
+    help="Write the learned policy into this JSON file; see qrmax export --help.",
+)
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the learning curve into this folder as it grows: CSV, and for TensorBoard with the "
+    "extra 'log'. A name that ends in .csv is a file. --resume appends.",
+)
+@click.option(
+    "--show",
+    is_flag=True,
+    help="Show the learned moves on the map, one panel per task state.",
+)
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@as_json
+def run(
+    *,
+    resume: Path | None,
+    save: Path | None,
+    export: Path | None,
+    log: Path | None,
+    show: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Train an agent on PROBLEM, such as office/map1/exp5, until its policy is good enough.
+
+    The step reported is the first at which the policy was; a run that took all its steps without
+    says so. Ctrl-C ends a run early, and saves it where --save says.
+    """
+    if show and as_json:
+        raise click.UsageError("--show is for people and --json for programs: give one of them.")
+    if resume is not None:
+        session = _resumed(resume, options)
+        if save is None:
+            check_output(resume)
+            save = resume
+    else:
+        session = _new(options, quiet)
+    if export is not None:
+        from qrmax.training.policy_export import check_exportable
+
+        check_exportable(session.agent)
+    finished = _train(session, quiet, log)
+
+    from qrmax.training.cautions import warn_of_outcome
+    from qrmax.training.run import Run
+
+    warn_of_outcome(session)
+    outcome = Run(session)
+    if save is not None:
+        try:
+            outcome.save(save)
+        except SourceError:  # a full disk, say: what was learned is at least told
+            _print(outcome, session.training, as_json, {})
+            raise
+    if export is not None:
+        outcome.export(export)
+    if not finished:
+        hint = f"; go on with: qrmax run --resume {save}" if save else "; --save keeps a run"
+        click.echo(f"interrupted at step {outcome.trained:,}{hint}", err=True)
+        sys.exit(INTERRUPTED)
+    files = {"saved": save, "exported": export, "log": log}
+    _print(outcome, session.training, as_json, files)
+    if show:
+        _show(outcome)
+
+
+def _show(outcome: Run) -> None:
+    if outcome.agent.perceives:
+        show_moves_between(outcome.problem, outcome.recommendation.action)
+        return
+    if outcome.recommendation.ndim == 3:
+        click.echo("\nthe policy of stage 0")
+    show_moves(outcome.problem, outcome.policy)
+
+
+def _new(options: dict[str, Any], quiet: bool) -> Session:
+    agent, settings = options.pop("agent"), options.pop("settings")
+    agent = agent or usual_agent(options["problem"])
+    rule = {key: options.pop(key) for key in ("within", "in_a_row", "episodes", "alpha")}
+    stop, published = options.pop("stop"), options.pop("published")
+    limits = {key: options.pop(key) for key in ("seed", "max_steps", "max_episodes")}
+    every = options.pop("evaluate_every")
+    for name in ("gamma", "horizon"):
+        value = options.pop(name)
+        if value is not None and name in settings:
+            raise click.UsageError(f"--{name} and --set {name}=... are the same: give one of them.")
+        settings |= {} if value is None else {name: value}
+    check_agent(agent)
+    continuous = is_continuous(options["problem"])
+    problem = make_problem(**options)
+
+    from qrmax.planning.compile_notice import compile_notice
+    from qrmax.training.run import make_session  # all this takes a second to import
+    from qrmax.training.stopping import as_rule
+    from qrmax.training.warm_up import warm_up
+
+    if published:
+        settings["published"] = True
+    given = {key: value for key, value in rule.items() if value is not None}
+    if stop is None:
+        stop = "success" if continuous else "exact"
+    _check_rule(stop, given)
+    session = make_session(
+        agent,
+        problem,
+        **limits,
+        stop=as_rule(stop, **given),
+        evaluate_every=every,
+        **settings,
+    )
+    with compile_notice(not quiet):
+        warm_up(agent, published=published)
+    return session
+
+
+def _check_rule(stop: str, given: dict[str, Any]) -> None:
+    from qrmax.training.stopping import RULES
+
+    settings = {rule: {field.name for field in fields(kind)} for rule, kind in RULES.items()}
+    for name in given.keys() - settings[stop]:
+        owner = next(rule for rule in settings if name in settings[rule])
+        hint = "; the learning rate is --set alpha=..." if name == "alpha" else ""
+        raise click.UsageError(f"--{name} is for --stop {owner}{hint}.")
+
+
+def _resumed(path: Path, options: dict[str, Any]) -> Session:
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and option.name in options.keys() - {"max_steps", "max_episodes"}:
+            what = option.opts[0] if isinstance(option, click.Option) else "PROBLEM"
+            raise click.UsageError(f"--resume goes on with a run as it was: leave {what} out.")
+    from qrmax.training.checkpoint import load_session
+
+    session = load_session(path)
+    session.extend(options["max_steps"], options["max_episodes"])
+    if session.progress.reason:
+        click.echo(f"{path}: has met its rule; there is nothing more to do", err=True)
+    return session
+
+
+def _train(session: Session, quiet: bool, log: Path | None) -> bool:
+    """Train to the end, or until Ctrl-C; returns whether it came to the end."""
+    from qrmax.training.log import logged
+    from qrmax.training.run_line import follow_run
+
+    events = logged(session, log)  # refused before the first step if it is another run's
+    with follow_run(session, not quiet) as show, interruptible() as interrupted:
+        for event in events:
+            show(event)
+            if interrupted:
+                break
+    return not interrupted
+
+
+def _print(
+    outcome: Run, training: TrainingConfig, as_json: bool, files: dict[str, Path | None]
+) -> None:
+    rule, every = training.stop.name, training.evaluate_every
+    config = asdict(outcome.agent.config)
+    published = bool(config.pop("published", False))
+    problem, evaluation = outcome.problem, outcome.evaluation
+    gap, best = outcome.gap, outcome.best
+    assert problem is not None  # the command line plays problems only
+    assert evaluation is not None
+    assert gap is not None
+    assert best is not None
+    stage_0 = outcome.stationary_evaluation
+    if as_json:
+        print_json(
+            {
+                "agent": outcome.agent.name,
+                "published": published,
+                "problem": problem.name,
+                "seed": outcome.seed,
+                "steps": outcome.steps,
+                "evaluate_every": every,
+                "episodes": outcome.episodes,
+                "reason": outcome.reason,
+                "trained": outcome.trained,
+                "start_value": evaluation.start_value,
+                "gap": gap,
+                "best_start_value": best.start_value,
+                "success": evaluation.success,
+                "best_success": best.success,
+                "mean_length": evaluation.mean_length,
+                "nominal_length": evaluation.nominal_length,
+                "seconds": outcome.seconds,
+                "settings": config,
+                "stage_0": None if stage_0 is None else asdict(stage_0),
+            }
+        )
+        return
+    steps = f"{outcome.steps:,}"
+    if outcome.reason != "budget":
+        steps += f"  (checked every {every:,})"
+    else:
+        steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
+    known, sampled = outcome.agent.known(), outcome.agent.perceives
+    buckets = getattr(outcome.agent, "buckets", None)
+    facts = {
+        "agent": outcome.agent.name + (" (rules of the published code)" if published else ""),
+        "problem": problem.name,
+        "seed": str(outcome.seed),
+        "steps": steps,
+        "episodes": f"{outcome.episodes:,}",
+        "stopped by": outcome.reason,
+        "gap": f"{percent(gap)} to the optimum"
+        + (f": {evaluation.start_value:.4g} of {best.start_value:.4g}" if sampled else ""),
+        **(_success(outcome, evaluation) if problem.machine.success else {"success": NO_SUCCESS}),
+        **({"buckets": f"{len(buckets):,}"} if buckets is not None else {}),
+        "known": f"{known.pairs:,} of {known.of:,} counted" if known else "keeps no model",
+        "seconds": f"{outcome.seconds:.3f}  of learning ({_rate(outcome)} steps/s)",
+    }
+    if stage_0 is not None:
+        horizon, gamma = config["horizon"], config["gamma"]
+        facts["judged"] = f"with its policy of {horizon} stages, gamma {gamma:g}"
+        alone = f"{percent(stage_0.success)} success"
+        if not problem.machine.success:
+            alone = f"start value {stage_0.start_value:.6g}"
+        facts["stage 0 alone"] = f"{alone}, as a policy of its own"
+    facts |= {what: str(file) for what, file in files.items() if file is not None}
+    print_facts(facts)
+
+
+def _success(outcome: Run, evaluation: Evaluation) -> dict[str, str]:
+    """How often the task is done, and how quickly."""
+    share = percent(evaluation.success)
+    if outcome.agent.perceives:
+        length, best = evaluation.mean_length, outcome.best
+        assert best is not None
+        return {
+            "success": f"{share}, sampled; the optimum has {percent(best.success)}",
+            "mean length": "none: no success"
+            if length is None
+            else f"{length:.1f} steps, of successful episodes",
+        }
+    return {"success": share, "nominal length": nominal_text(evaluation.nominal_length)}
+
+
+def _rate(outcome: Run) -> str:
+    return f"{outcome.trained / max(outcome.seconds, 1e-9):,.0f}"

@@ -1,0 +1,1 @@
+"""Empirical models: transition counts and mean rewards."""

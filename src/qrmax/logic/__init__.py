@@ -1,0 +1,1 @@
+"""Propositional guards and temporal logic on finite traces, compiled to minimal DFAs."""

@@ -1,0 +1,225 @@
+"""Deterministic finite automata over labels.
+
+A DFA is complete: every label leads somewhere from every state. States are the numbers from 0 on,
+in breadth-first order, and 0 is the initial one. Where labels lead is kept as decision diagrams
+(`transitions`), so that a label over many propositions costs no more than the propositions that
+matter; guards are worked out for those who want to read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from qrmax.errors import ParameterError, TaskError, shown
+from qrmax.logic.bdd import Diagrams
+from qrmax.logic.guards import Guard, Label, as_label
+from qrmax.logic.isop import diagram_of, guard_of, labels_by_target
+from qrmax.logic.minimise import minimise
+from qrmax.logic.product import Joint, Places, alike
+from qrmax.logic.symbolic import Listed, explore
+from qrmax.logic.text_table import aligned
+from qrmax.logic.transitions import Acceptor, state_ref
+from qrmax.logic.walk import Word, shortest_word, unfold
+
+MAX_STATES = 200_000  # of a product
+
+
+class DFAEdge(NamedTuple):
+    """Where labels lead for which the guard holds."""
+
+    source: int
+    guard: Guard
+    target: int
+
+
+class GuardedEdge(Protocol):
+    """A transition between named states, such as an edge of a reward machine."""
+
+    @property
+    def source(self) -> str: ...  # noqa: D102
+    @property
+    def guard(self) -> Guard: ...  # noqa: D102
+    @property
+    def target(self) -> str: ...  # noqa: D102
+    @property
+    def probability(self) -> float: ...  # noqa: D102
+
+
+class DFA:
+    """A complete deterministic automaton that reads labels; made by `compile_formula`.
+
+    `states` are the numbers from 0, the initial one, on; `accepting` is a set of them;
+    `propositions` are the names that matter.
+
+    >>> from qrmax import compile_formula
+    >>> dfa = compile_formula("F(coffee & F office)")
+    >>> dfa.accepts([{"coffee"}, set(), {"office"}]), dfa.accepts([{"office"}])
+    (True, False)
+    >>> print(dfa)
+    from  when              to
+    ----  ----------------  --
+    0     !coffee           0
+    0     coffee & !office  1
+    0     coffee & office   2
+    1     !office           1
+    1     office            2
+    2     true              2
+    <BLANKLINE>
+    accepting: 2
+    >>> both = dfa & compile_formula("G !mud")
+    >>> both.witness() == [{"coffee", "office"}], both.counterexample(dfa) is None
+    (True, False)
+    """
+
+    initial = 0
+
+    def __init__(self, propositions: Sequence[str], acceptor: Acceptor) -> None:
+        self.propositions = tuple(propositions)
+        self.acceptor = acceptor
+        self.states = range(len(acceptor.accepting))
+        self.accepting = frozenset(q for q in self.states if acceptor.accepting[q])
+
+    @staticmethod
+    def from_edges(edges: Iterable[GuardedEdge], *, initial: str, accepting: Iterable[str]) -> DFA:
+        """The smallest DFA of edges between named states, as a reward machine has them.
+
+        The first edge that holds is taken; where none does, the state stays as it is.
+        """
+        edges = list(edges)
+        names = dict.fromkeys([initial, *(end for e in edges for end in (e.source, e.target))])
+        states = {name: number for number, name in enumerate(names)}
+        propositions = dict.fromkeys(p for e in edges for p in sorted(e.guard.propositions))
+        numbers = {name: number for number, name in enumerate(propositions)}
+        diagrams = Diagrams()
+        roots = [diagrams.leaf(state) for state in states.values()]
+        for edge in reversed(edges):
+            if edge.probability < 1.0:
+                raise TaskError(f"{edge!r} happens by chance; a DFA has none")
+            test = diagram_of(edge.guard, diagrams, numbers)
+            source, target = states[edge.source], diagrams.leaf(states[edge.target])
+            roots[source] = diagrams.choose(test, target, roots[source])
+        wanted = set(accepting)
+        automaton = Listed(diagrams, roots, [name in wanted for name in states])
+        return DFA(tuple(propositions), minimise(explore(automaton, len(states))))
+
+    def step(self, state: int, label: Iterable[str]) -> int:
+        """The state that reading one label leads to; propositions unknown here do not matter."""
+        if state not in self.states:
+            raise TaskError(f"no state {shown(state)}; states: 0 to {len(self.states) - 1}")
+        read = as_label(label)
+        return self.acceptor.transitions.follow(state, lambda p: self.propositions[p] in read)
+
+    def accepts(self, trace: Iterable[Iterable[str]]) -> bool:
+        """Whether a trace, a list of sets of propositions, leads to an accepting state."""
+        state = self.initial
+        for label in trace:
+            state = self.step(state, label)
+        return state in self.accepting
+
+    def successors(self, state: int) -> list[int]:
+        """The states that labels lead to from here, in ascending order."""
+        return self.acceptor.transitions.successors(state)
+
+    def edges(self, state: int) -> list[DFAEdge]:
+        """Where labels lead from a state: one edge for each successor, their guards disjoint."""
+        diagrams = Diagrams()
+        by_target = labels_by_target(self.acceptor.transitions, state, diagrams)
+        return [
+            DFAEdge(state, guard_of(labels, diagrams, self.propositions), target)
+            for target, labels in by_target.items()
+        ]
+
+    def complement(self) -> DFA:
+        """Accepts what this one does not; also `~dfa`."""
+        accepting = [not accepts for accepts in self.acceptor.accepting]
+        return DFA(self.propositions, self.acceptor._replace(accepting=accepting))
+
+    def minimise(self) -> DFA:
+        """The smallest DFA that accepts the same traces."""
+        return DFA(self.propositions, minimise(self.acceptor))
+
+    def product(self, other: DFA, accept: Callable[[bool, bool], bool]) -> DFA:
+        """The smallest DFA that accepts where `accept` says so, given whether each of the two does.
+
+        `a & b` and `a | b` are products, too.
+        """
+        names, left, right, walk = self._beside(other)
+        transitions, states = unfold(walk, walk.initial, MAX_STATES)
+        accepting = [
+            accept(left.accepting[state_ref(p)], right.accepting[state_ref(q)]) for p, q in states
+        ]
+        return DFA(names, minimise(Acceptor(transitions, accepting)))
+
+    def __invert__(self) -> DFA:
+        """Accepts what this one does not."""
+        return self.complement()
+
+    def __and__(self, other: DFA) -> DFA:
+        """Accepts what both do."""
+        return self.product(other, lambda left, right: left and right)
+
+    def __or__(self, other: DFA) -> DFA:
+        """Accepts what one of the two does."""
+        return self.product(other, lambda left, right: left or right)
+
+    def counterexample(self, other: DFA) -> list[Label] | None:
+        """A shortest trace that one of the two accepts and the other does not, or None."""
+        names, left, right, walk = self._beside(other)
+
+        def differs(state: Places) -> bool:
+            return left.accepting[state_ref(state[0])] != right.accepting[state_ref(state[1])]
+
+        return _labels(shortest_word(walk, walk.initial, differs), names)
+
+    def equivalent(self, other: DFA) -> bool:
+        """Whether both accept the same traces."""
+        return self.counterexample(other) is None
+
+    def witness(self) -> list[Label] | None:
+        """A shortest trace that is accepted, or None where there is none."""
+        walk = Joint([self.acceptor.transitions])
+        accepts = self.acceptor.accepting
+        word = shortest_word(walk, walk.initial, lambda state: accepts[state_ref(state[0])])
+        return _labels(word, self.propositions)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no trace is accepted."""
+        return self.witness() is None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DFA) and self._named() == other._named()
+
+    def __hash__(self) -> int:
+        return hash((self.propositions, self.accepting))
+
+    def __str__(self) -> str:
+        rows = [list(map(str, edge)) for state in self.states for edge in self.edges(state)]
+        lines = aligned(["from", "when", "to"], rows)
+        accepting = ", ".join(map(str, sorted(self.accepting))) or "none"
+        return "\n".join([*lines, "", f"accepting: {accepting}"])
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.propositions[:8]) + ", ..." * (len(self.propositions) > 8)
+        states = f"{len(self.states)} state{'s' * (len(self.states) != 1)}"
+        return f"DFA({states} over {names or 'no propositions'})"
+
+    def _named(self) -> tuple[tuple[str, ...], Acceptor]:
+        return self.propositions, self.acceptor
+
+    def _beside(self, other: DFA) -> tuple[tuple[str, ...], Acceptor, Acceptor, Joint]:
+        """The propositions of both, both automata over these, and the walk through the two."""
+        if not isinstance(other, DFA):
+            raise ParameterError(
+                f"{shown(other)} is no DFA; needed: one, such as compile_formula('F coffee') or "
+                "task.to_dfa()"
+            )
+        names, (left, right) = alike([self._named(), other._named()])
+        return names, left, right, Joint([left.transitions, right.transitions])
+
+
+def _labels(word: Word | None, names: Sequence[str]) -> list[Label] | None:
+    if word is None:
+        return None
+    return [frozenset(names[proposition] for proposition in label) for label in word]

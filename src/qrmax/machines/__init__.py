@@ -1,0 +1,1 @@
+"""Reward machines: edges, tables, checks, equivalence, shaping and file formats."""

@@ -1,0 +1,72 @@
+"""Tasks as formulas: `F(coffee & F office) & G !decoration`.
+
+The suffix of a file says in which logic: `.ltlf`, `.ldlf`, `.ppltl`. Wherever a task is asked for,
+the formula itself will do; it is taken for LTLf unless it begins with the name of its logic, as
+`ldlf: <true*;coffee>tt` does. The machine pays 1 when the formula is first satisfied. In files,
+lines that begin with `#` are comments. The format can only be read.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from qrmax.errors import FormulaError
+from qrmax.logic.formula import LOGICS, Formula
+from qrmax.machines.formula_machine import machine_of_formulas
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.source import Source
+
+UNNAMED = "formula"
+_LOGIC = re.compile(rf"\s*({'|'.join(LOGICS)})\s*:")
+_OF_FORMULAS = re.compile(r"""[\s()&|!<>\[\]":]""")
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+
+
+def is_formula(text: str) -> bool:
+    """Whether a text is meant as a formula: names and paths have no spaces, brackets or signs.
+
+    >>> is_formula("F coffee"), is_formula("exp5"), is_formula("tasks/my.toml")
+    (True, False, False)
+    """
+    return _OF_FORMULAS.search(text) is not None
+
+
+def as_source(text: str) -> Source:
+    """A formula as the text of a file without a name of its own.
+
+    >>> as_source("ldlf: <coffee>tt")
+    Source(name='formula.ldlf', text=' <coffee>tt')
+    """
+    said = _LOGIC.match(text)
+    return Source(f"{UNNAMED}.{said[1] if said else LOGICS[0]}", text[said.end() if said else 0 :])
+
+
+def _read(source: Source, logic: str) -> Formula:
+    """Read a formula; the error for one of another logic says so."""
+    try:
+        return Formula.read(source, logic)
+    except FormulaError as error:
+        fits = next((other for other in LOGICS if _can_read(source, other)), None)
+        if fits is None:
+            raise
+        hint = f"as {fits.upper()} it can be read: write '{fits}: ...', or a file .{fits}"
+        raise FormulaError(f"{error}\n  {hint}") from None
+
+
+def _can_read(source: Source, logic: str) -> bool:
+    with suppress(FormulaError):
+        Formula.read(source, logic)
+        return True
+    return False
+
+
+def parse(source: Source) -> RewardMachine:
+    """Read a task from a formula."""
+    path = Path(source.name)
+    logic = path.suffix.lower().removeprefix(".")
+    text = _COMMENT.sub(lambda comment: " " * len(comment[0]), source.text)
+    formula = _read(Source(source.name, text), logic)
+    name = " ".join(text.split()) if path.stem == UNNAMED else path.stem
+    return machine_of_formulas(formula, 1.0, logic, {"name": name})

@@ -1,0 +1,1 @@
+"""NMRDPs: tabular MDPs, labelling functions, continuous problems and their simulators."""

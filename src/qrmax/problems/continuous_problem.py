@@ -1,0 +1,306 @@
+"""A problem whose states are positions in a plane, and playing it.
+
+It is to real positions what `Problem` is to numbered states: a world, what is true where, and a
+task. The world is a plane of cells (see `plane.py`); a label belongs to the cell that a move ends
+in, and so does the end of an episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qrmax.draw import draw
+from qrmax.errors import ModelError, ParameterError, check_count
+from qrmax.logic.guards import Label, as_label
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.problems.observations import Observations
+from qrmax.problems.plane import NEAR, FloatArray, Plane, cell_of, check_plane, gaussian, move
+from qrmax.problems.problem import warn_of_what_can_never_be
+from qrmax.problems.shaped import unshaped, warn_of_world_ends
+from qrmax.problems.simulator import AGE, EPISODES, OVER, Q, S, Step, World, starts
+from qrmax.seeding import Chance
+
+
+class ContinuousProblem:
+    """A plane, what is true in each of its cells, and what is wanted.
+
+    `label[cell]` numbers the label of a cell in `labels`; an episode ends in `terminal` cells, and
+    starts in the middle of the `start` cell.
+
+    >>> import qrmax
+    >>> qrmax.make("continuous/frozen-lake/abc")
+    ContinuousProblem('continuous/frozen-lake/abc': 10 x 10 cells x 4 task states, 4 actions)
+    """
+
+    def __init__(
+        self,
+        plane: Plane,
+        machine: RewardMachine,
+        labels: Iterable[Iterable[str]],
+        label: ArrayLike,
+        *,
+        terminal: ArrayLike,
+        start: int,
+        max_episode_steps: int | None = None,
+        name: str = "problem",
+        world: object | None = None,
+    ) -> None:
+        self.plane = plane
+        self.machine = machine
+        self.labels: tuple[Label, ...] = tuple(
+            as_label(names, f"labels[{number}]") for number, names in enumerate(labels)
+        )
+        self.label = np.array(label, dtype=np.int32)  # [cell]
+        self.terminal = np.asarray(terminal, dtype=bool)
+        self.start = start
+        self.max_episode_steps = max_episode_steps
+        self.name = name
+        self.world = world
+        self._check()
+        self.table = machine.table(self.labels)
+        machine.reset(self.labels[self.label[start]])  # a TaskError where that is left to chance
+        if max_episode_steps is not None:
+            check_count("max_episode_steps", max_episode_steps)
+        if self.done()[start, self.start_task_state]:
+            raise ModelError(f"{name}: every episode is over before it begins")
+        warn_of_what_can_never_be(self)
+        ends, others = (np.unique(self.label[cells]) for cells in (self.terminal, ~self.terminal))
+        warn_of_world_ends(self, ends.tolist(), others.tolist())
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells the plane has."""
+        return len(self.label)
+
+    @property
+    def n_task_states(self) -> int:
+        """How many machine states there are."""
+        return len(self.machine.states)
+
+    @property
+    def n_actions(self) -> int:
+        """How many actions there are."""
+        return len(self.plane.direction)
+
+    @cached_property
+    def observations(self) -> Observations:
+        """What can be observed: positions."""
+        size = np.array([self.plane.columns, self.n_cells // self.plane.columns], dtype=float)
+        scale = self.plane.scale
+        return Observations(np.zeros(len(scale)), size[: len(scale)] * scale)
+
+    def positions(self, observations: FloatArray) -> FloatArray:
+        """Observations `[n, d]` as positions in cells, `[n, 2]`; a line runs at y = 0.5.
+
+        One that rounding has moved off a border of cells, where walls may be, is put back there;
+        one outside the plane is put at its border.
+        """
+        at = np.full((len(observations), 2), 0.5)
+        at[:, : observations.shape[1]] = observations / self.plane.scale
+        border = np.rint(at)
+        at = np.where(np.abs(at - border) < 0.5 * NEAR, border, at)
+        columns = self.plane.columns
+        size = np.array([columns, self.n_cells // columns])
+        return np.asarray(np.clip(at, 0.0, size - NEAR))
+
+    @property
+    def start_position(self) -> tuple[float, float]:
+        """Where episodes start, in cells: the middle of the start cell."""
+        row, column = divmod(self.start, self.plane.columns)
+        return column + 0.5, row + 0.5
+
+    @property
+    def start_task_state(self) -> int:
+        """The machine state that episodes start in."""
+        return int(self.table.initial[self.label[self.start]])
+
+    @property
+    def judged(self) -> ContinuousProblem:
+        """What policies are judged by: this problem, or that of the plain task if it is shaped."""
+        return unshaped(self)
+
+    def label_of(self, observation: Any, info: Any = None) -> int:  # noqa: ARG002
+        """The number of the label of a position."""
+        [[x, y]] = self.positions(self.observations.check(observation)[None]).tolist()
+        return int(self.label[cell_of(self.plane, x, y)])
+
+    def done(self) -> NDArray[np.bool_]:
+        """Where episodes end, `[cell, q]`."""
+        return self.terminal[:, None] | self.table.terminal[None, :]
+
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the most that a step can pay, world and task together."""
+        env, task = self.plane.reward, self.table.reward
+        return float(env.min() + task.min()), float(env.max() + task.max())
+
+    def _check(self) -> None:
+        """Arrays that do not fit would send a move out of the plane, or the label of another."""
+        check_plane(self.plane)
+        n_cells = len(self.plane.wall)
+        if self.label.shape != (n_cells,) or self.terminal.shape != (n_cells,):
+            raise ModelError(
+                f"{self.name}: label has shape {self.label.shape}, terminal has shape "
+                f"{self.terminal.shape}; needed: one entry for each of {n_cells} cells"
+            )
+        outside = (self.label < 0) | (self.label >= len(self.labels))
+        if outside.any():
+            cell = int(outside.argmax())
+            raise ModelError(
+                f"{self.name}: label is {self.label[cell]} at cell {cell}; "
+                f"allowed: 0 to {len(self.labels) - 1}"
+            )
+        if not 0 <= self.start < n_cells:
+            raise ModelError(
+                f"{self.name}: start is cell {self.start}; allowed: 0 to {n_cells - 1}"
+            )
+
+    def __repr__(self) -> str:
+        columns = self.plane.columns
+        return (
+            f"ContinuousProblem({self.name!r}: {columns} x {self.n_cells // columns} cells x "
+            f"{self.n_task_states} task states, {self.n_actions} actions)"
+        )
+
+
+class PlaneSimulator:
+    """Plays a continuous problem with a random stream of its own.
+
+    `perceive` says what a learner makes of an observation and its label: that is the state `s`.
+    """
+
+    def __init__(
+        self, problem: ContinuousProblem, rng: Chance, perceive: Callable[[FloatArray, int], Any]
+    ) -> None:
+        self.problem = problem
+        self.rng = rng
+        self.world = _world(problem)
+        self.perceive = perceive
+        self.position = np.zeros(2)  # compiled loops write here, too
+        self.state = np.array([0, 0, 0, 1, 0], dtype=np.int64)
+        self._seen: Any = None  # what was perceived last, where that is no number
+
+    @property
+    def s(self) -> Any:
+        """The state, as it was perceived last."""
+        return int(self.state[S]) if self._seen is None else self._seen
+
+    @property
+    def q(self) -> int:
+        """The machine state."""
+        return int(self.state[Q])
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode is over, so that the next step needs a reset before."""
+        return bool(self.state[OVER])
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes have begun."""
+        return int(self.state[EPISODES])
+
+    def observation(self) -> FloatArray:
+        """What is observed now."""
+        scale = self.problem.plane.scale
+        return self.position[: len(scale)] * scale
+
+    @property
+    def place(self) -> int:
+        """What the end of an episode depends on: the cell."""
+        x, y = self.position.tolist()
+        return cell_of(self.problem.plane, x, y)
+
+    def stand(self, position: ArrayLike) -> None:
+        """Go on from a position; an error where it is not in the plane."""
+        columns = self.problem.plane.columns
+        rows = self.problem.n_cells // columns
+        x, y = np.asarray(position, dtype=np.float64).tolist()
+        if not (0.0 <= x < columns and 0.0 <= y < rows):
+            raise ModelError(f"({x:g}, {y:g}) is not in a plane of {columns} x {rows} cells")
+        self.position[:] = (x, y)
+
+    def look(self) -> Any:
+        """Perceive what is observed now."""
+        label = int(self.world.label[self.place])
+        seen = self.perceive(self.observation(), label)
+        if isinstance(seen, int):
+            self.state[S] = seen  # compiled loops go on from there
+        else:
+            self._seen = seen
+        return seen
+
+    def reset(self) -> None:
+        """Start an episode."""
+        i = draw(self.world.start_prob, self.rng.random())
+        cell, q = self.world.start_pair[i].tolist()
+        columns = self.problem.plane.columns
+        self.position[:] = (cell % columns + 0.5, cell // columns + 0.5)
+        self.state[:] = (0, q, 0, 0, self.state[EPISODES] + 1)
+        self.look()
+
+    def cut(self) -> None:
+        """End the episode here."""
+        self.state[OVER] = 1
+
+    def step(self, a: int) -> Step:
+        """Act, then let the machine read the label of the cell reached."""
+        world, plane, q = self.world, self.problem.plane, self.q
+        g_x, g_y = gaussian(self.rng.random(), self.rng.random())
+        x, y, cell = move(plane, float(self.position[0]), float(self.position[1]), a, g_x, g_y)
+        self.position[:] = (x, y)
+        label = int(world.label[cell])
+        certain = world.task_prob[q, label, 0] == 1.0
+        j = 0 if certain else draw(world.task_prob[q, label], self.rng.random())
+        q_next = int(world.next_state[q, label, j])
+        age = int(self.state[AGE]) + 1
+        terminated = bool(world.done[cell, q_next])
+        truncated = age == world.limit
+        self.state[Q], self.state[AGE], self.state[OVER] = q_next, age, terminated or truncated
+        return Step(
+            s=self.look(),
+            q=q_next,
+            label=label,
+            r_env=float(plane.reward[cell]),
+            r_task=float(world.task_reward[q, label, j]),
+            terminated=terminated,
+            truncated=truncated,
+            world_ended=bool(world.done[cell, q]),
+        )
+
+
+def _world(problem: ContinuousProblem) -> World:
+    """What a simulator needs besides the plane; states are cells, and have no successor lists."""
+    table, done = problem.table, problem.done()
+    start = np.zeros(done.shape)
+    start[problem.start, table.initial[problem.label[problem.start]]] = 1.0
+    pairs, prob = starts(problem.name, np.where(done, 0.0, start))
+    none = (0, problem.n_actions, 1)
+    return World(
+        succ=np.zeros(none, dtype=np.int32),
+        prob=np.zeros(none),
+        reward=np.zeros(none),
+        label=problem.label,
+        next_state=table.next_state,
+        task_prob=table.prob,
+        task_reward=table.reward,
+        done=done,
+        terminal=table.terminal,
+        success=table.success,
+        start_pair=pairs,
+        start_prob=prob,
+        limit=problem.max_episode_steps or 0,
+    )
+
+
+def check_continuous(problem: object) -> None:
+    """Raise a `ParameterError` unless this is a continuous problem."""
+    if not isinstance(problem, ContinuousProblem):
+        raise ParameterError(
+            f"problem is {str(problem)[:60]!r}; needed: a ContinuousProblem, such as "
+            "qrmax.make('continuous/frozen-lake/abc')"
+        )

@@ -1,0 +1,169 @@
+"""Playing a tabular problem: episodes, one step after the other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax.draw import draw
+from qrmax.errors import ModelError
+from qrmax.problems.problem import Problem
+from qrmax.seeding import Chance
+
+S, Q, AGE, OVER, EPISODES = range(5)
+"""What the numbers of `Simulator.state` are: the world state, the machine state, how many steps the
+episode has had, whether it is over, and how many episodes have begun."""
+
+
+class Step(NamedTuple):
+    """What one action led to."""
+
+    s: Any  # the world state reached: a number, or what the agent perceives of it
+    q: int  # the machine state reached
+    label: int  # what the machine read
+    r_env: float  # what the world paid
+    r_task: float  # what the machine paid
+    terminated: bool  # the episode has ended for good: nothing more is to be had from here on
+    truncated: bool  # it was cut off, and says nothing about what could have followed
+    world_ended: bool  # the world has ended it, whatever the machine did
+
+
+class World(NamedTuple):
+    """A problem as the arrays that playing it takes."""
+
+    succ: NDArray[np.int32]  # [s, a, k]
+    prob: NDArray[np.float64]  # [s, a, k]
+    reward: NDArray[np.float64]  # [s, a, k]
+    label: NDArray[np.int32]  # [s]
+    next_state: NDArray[np.int32]  # [q, label, j]
+    task_prob: NDArray[np.float64]  # [q, label, j]
+    task_reward: NDArray[np.float64]  # [q, label, j]
+    done: NDArray[np.bool_]  # [s, q]
+    terminal: NDArray[np.bool_]  # [q]
+    success: NDArray[np.bool_]  # [q]
+    start_pair: NDArray[np.int32]  # [i, (s, q)]: where episodes can start
+    start_prob: NDArray[np.float64]  # [i]
+    limit: int  # where episodes are truncated, 0 for never
+
+
+class Simulator:
+    """Plays a tabular problem with a random stream of its own.
+
+    >>> import qrmax
+    >>> from qrmax.seeding import stream
+    >>> simulator = Simulator(qrmax.make("office/map1/exp1"), stream(7, "world"))
+    >>> simulator.reset()
+    >>> simulator.s, simulator.q
+    (86, 0)
+    >>> simulator.step(0).s
+    74
+    """
+
+    def __init__(self, problem: Problem, rng: Chance) -> None:
+        self.problem = problem
+        self.rng = rng
+        self.world = _world(problem)
+        self.state = np.array([0, 0, 0, 1, 0], dtype=np.int64)  # compiled loops write here, too
+
+    @property
+    def s(self) -> int:
+        """The world state."""
+        return int(self.state[S])
+
+    @s.setter
+    def s(self, number: int) -> None:
+        self.state[S] = number
+
+    @property
+    def q(self) -> int:
+        """The machine state."""
+        return int(self.state[Q])
+
+    @q.setter
+    def q(self, number: int) -> None:
+        self.state[Q] = number
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode is over, so that the next step needs a reset before."""
+        return bool(self.state[OVER])
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes have begun."""
+        return int(self.state[EPISODES])
+
+    def reset(self) -> None:
+        """Start an episode."""
+        i = draw(self.world.start_prob, self.rng.random())
+        self.state[:] = (*self.world.start_pair[i], 0, 0, self.state[EPISODES] + 1)
+
+    @property
+    def place(self) -> int:
+        """What the end of an episode depends on: the state."""
+        return self.s
+
+    def look(self) -> int:
+        """What is seen now: the state."""
+        return self.s
+
+    def cut(self) -> None:
+        """End the episode here."""
+        self.state[OVER] = 1
+
+    def step(self, a: int) -> Step:
+        """Act, then let the machine read the label of the state reached."""
+        world, s, q = self.world, self.s, self.q
+        k = draw(world.prob[s, a], self.rng.random())
+        s_next = int(world.succ[s, a, k])
+        label = int(world.label[s_next])
+        certain = world.task_prob[q, label, 0] == 1.0
+        j = 0 if certain else draw(world.task_prob[q, label], self.rng.random())
+        q_next = int(world.next_state[q, label, j])
+        age = int(self.state[AGE]) + 1
+        terminated = bool(world.done[s_next, q_next])
+        truncated = age == world.limit
+        self.state[:EPISODES] = (s_next, q_next, age, terminated or truncated)
+        return Step(
+            s=s_next,
+            q=q_next,
+            label=label,
+            r_env=float(world.reward[s, a, k]),
+            r_task=float(world.task_reward[q, label, j]),
+            terminated=terminated,
+            truncated=truncated,
+            world_ended=bool(world.done[s_next, q]),  # q has not: it was acted in
+        )
+
+
+def _world(problem: Problem) -> World:
+    mdp, table, done = problem.mdp, problem.table, problem.done()
+    pairs, prob = starts(problem.name, np.where(done, 0.0, problem.start()))
+    return World(
+        succ=mdp.succ,
+        prob=mdp.prob,
+        reward=np.array(mdp.reward),  # never a broadcast view: one compilation serves all
+        label=problem.label,
+        next_state=table.next_state,
+        task_prob=table.prob,
+        task_reward=table.reward,
+        done=done,
+        terminal=table.terminal,
+        success=table.success,
+        start_pair=pairs,
+        start_prob=prob,
+        limit=problem.max_episode_steps or 0,
+    )
+
+
+def starts(name: str, start: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The pairs where episodes can start, and how likely each is.
+
+    `start[s, q]` is 0 where episodes end: one that is over at once is no episode.
+    """
+    if not start.any():
+        raise ModelError(f"{name}: every episode is over before it begins")
+    pairs = np.argwhere(start > 0.0)
+    return np.ascontiguousarray(pairs, dtype=np.int32), start[tuple(pairs.T)] / start.sum()

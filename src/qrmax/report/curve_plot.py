@@ -1,0 +1,165 @@
+"""Learning curves as a picture: a panel for each problem, a line for each learner.
+
+A line is the median of the runs, its band goes from the first to the third quartile. A run that
+has stopped, since it was good enough, counts on with what it had reached; one that was stopped by
+its budget does so too, and its line ends there if it was the last. What is worse than nothing is
+drawn at 0: such policies come and go.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from qrmax.errors import ParameterError, check_choice
+from qrmax.planning.arrays import FloatArray
+from qrmax.report.drawing import FORMATS
+from qrmax.studies.learning_curves import curves
+from qrmax.studies.study import Study
+
+if TYPE_CHECKING:
+    import polars
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+MEASURES = {  # and what the axis says
+    "value": "value of the greedy policy / optimum",
+    "success": "success of the greedy policy",
+}
+POINTS = 400  # of a line
+PANELS_IN_A_ROW = 3
+PANEL = (4.2, 3.0)  # inches
+LEGEND_COLUMNS = 4
+TICKS = 6  # along a panel
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+DASHES = ("-", "--", ":")  # once the colours are used up
+
+
+class Line(NamedTuple):
+    """What the runs of a learner have reached by then."""
+
+    at: FloatArray  # steps or episodes
+    low: FloatArray  # the first quartile
+    middle: FloatArray  # the median
+    high: FloatArray  # the third quartile
+
+
+def default_measure(study: Study) -> str:
+    """What the learners of a study are judged by.
+
+    >>> import qrmax
+    >>> default_measure(qrmax.load_study("paper/table4"))
+    'value'
+    """
+    return "success" if study.training["stop"] == "success" else "value"
+
+
+def learning_curves(
+    study: Study, folder: str | os.PathLike[str], measure: str | None = None
+) -> dict[tuple[str, str], Line]:
+    """The lines of a study by problem and learner, for those that have complete runs."""
+    import polars
+
+    measure = default_measure(study) if measure is None else measure
+    check_choice("measure", measure, tuple(MEASURES))
+    unit = "step" if study.max_episodes is None else "episodes"
+    y = polars.col("success") if measure == "success" else 1.0 - polars.col("gap")
+    points = curves(folder).select("problem", "label", "seed", x=unit, y=y).drop_nulls()
+    if not len(points):
+        raise ParameterError(f"measure is {measure}, which the curves in {folder} do not have")
+    ends = points.group_by("problem", "label").agg(polars.col("x").max())
+    length = {(problem, label): x for problem, label, x in ends.iter_rows()}
+    order = [(problem, label) for problem in study.problems for label in study.agents]
+    return {
+        key: line_of(points.filter(problem=key[0], label=key[1]), length[key])
+        for key in order
+        if key in length
+    }
+
+
+def line_of(points: polars.DataFrame, end: int) -> Line:
+    """The quartiles over the runs of a learner, each at its last point up to there.
+
+    >>> import polars
+    >>> points = polars.DataFrame({"seed": [0, 0], "x": [1, 4], "y": [0.5, 0.75]})
+    >>> line_of(points, end=4).middle[[0, -2, -1]].tolist()
+    [0.5, 0.5, 0.75]
+    """
+    at = np.linspace(0.0, end, POINTS)
+    runs = []
+    for run in points.partition_by("seed"):
+        x, y = run["x"].to_numpy(), run["y"].to_numpy()
+        last = np.searchsorted(x, at, side="right") - 1
+        runs.append(np.where(last < 0, np.nan, y[np.maximum(last, 0)]))
+    table = np.array(runs)
+    begun = ~np.isnan(table).any(axis=0)  # where every run has a point
+    low, middle, high = np.quantile(table[:, begun], (0.25, 0.5, 0.75), axis=0)
+    return Line(at[begun], low, middle, high)
+
+
+def draw_curves(
+    study: Study,
+    folder: str | os.PathLike[str],
+    kind: str = "svg",
+    *,
+    measure: str | None = None,
+    logarithmic: bool = False,
+) -> bytes:
+    """The picture of a study's learning curves, as SVG, PNG or PDF."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    from qrmax.training.curve_picture import picture_of  # loads matplotlib
+
+    check_choice("format", kind, FORMATS)
+    measure = default_measure(study) if measure is None else measure
+    lines = learning_curves(study, folder, measure)
+    problems = [name for name in study.problems if any(name == problem for problem, _ in lines)]
+    columns = min(len(problems), PANELS_IN_A_ROW)
+    rows = math.ceil(len(problems) / columns)
+    figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.8), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
+    for panel, problem in zip(panels, problems, strict=False):
+        _draw_panel(panel, problem, study.agents, lines)
+        if logarithmic:
+            panel.set_xscale("log")
+        else:
+            panel.xaxis.set_major_locator(MaxNLocator(TICKS))
+            panel.xaxis.set_major_formatter(EngFormatter(sep=""))  # 20k, 1M
+        panel.set_xlabel("steps" if study.max_episodes is None else "episodes")
+    for panel in panels[len(problems) :]:
+        panel.set_axis_off()
+    figure.supylabel(MEASURES[measure], fontsize="medium")
+    shown = {name: line for panel in panels for line, name in _named(panel)}
+    figure.legend(
+        list(shown.values()),
+        list(shown),
+        loc="outside lower center",
+        ncols=min(len(shown), LEGEND_COLUMNS),
+        frameon=False,
+    )
+    return picture_of(figure, kind)
+
+
+def _draw_panel(
+    panel: Axes, problem: str, labels: tuple[str, ...], lines: dict[tuple[str, str], Line]
+) -> None:
+    for number, label in enumerate(labels):
+        if (problem, label) not in lines:
+            continue
+        line = lines[problem, label]
+        colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
+        low, middle, high = (np.maximum(y, 0.0) for y in (line.low, line.middle, line.high))
+        panel.plot(line.at, middle, color=colour, linestyle=dash, label=label)
+        panel.fill_between(line.at, low, high, color=colour, alpha=0.15, linewidth=0)
+    panel.set_title(problem, fontsize="medium")
+    panel.set_ylim(-0.02, 1.05)
+    panel.grid(alpha=0.3)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _named(panel: Axes) -> list[tuple[Artist, str]]:
+    return list(zip(*panel.get_legend_handles_labels(), strict=True))

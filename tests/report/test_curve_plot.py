@@ -1,0 +1,150 @@
+"""Learning curves: the numbers behind the lines, and what the picture shows of them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import polars
+import pytest
+
+import qrmax
+from command_line import run
+from qrmax.cli import curves_command as offered
+from qrmax.errors import ParameterError, StoreError
+from qrmax.report.curve_plot import (
+    MEASURES,
+    default_measure,
+    draw_curves,
+    learning_curves,
+)
+from qrmax.report.drawing import FORMATS
+from qrmax.studies.study import Study
+from tiny_study import agents, parsed, write_tiny
+
+TWO = agents('{ agent = "qrmax", t_env = 3 }, "q-learning"').replace("seeds = 2", "seeds = 3")
+LABELS = ("qrmax", "q-learning")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
+    folder = tmp_path_factory.mktemp("curves")
+    write_tiny(folder, TWO)
+    study = parsed(folder, TWO)
+    qrmax.sweep(study, folder=folder / "results", workers=1)
+    return study, folder / "results"
+
+
+def test_the_rows_are_the_points_of_every_run(swept: tuple[Study, Path]) -> None:
+    _, folder = swept
+    found = qrmax.curves(folder)
+    assert found.columns == [
+        "problem", "agent", "label", "seed", "reached",
+        "step", "start_value", "gap", "success", "nominal_length", "episodes",
+    ]  # fmt: skip
+    runs = qrmax.results(folder)
+    for run_ in runs.iter_rows(named=True):
+        points = found.filter(label=run_["label"], seed=run_["seed"])
+        assert points["step"].max() == run_["trained"]
+        assert points["reached"].unique().to_list() == [run_["reached"]]
+        if run_["reached"]:
+            assert run_["steps"] in points["step"]
+    assert found["seed"].unique().sort().to_list() == [0, 1, 2]
+
+
+def test_a_line_is_the_median_of_what_the_runs_had_reached_by_then(
+    swept: tuple[Study, Path],
+) -> None:
+    study, folder = swept
+    found = qrmax.curves(folder)
+    lines = learning_curves(study, folder)
+    assert [label for _, label in lines] == [*LABELS]
+    for (_, label), line in lines.items():
+        of_label = found.filter(label=label)
+        first = of_label.group_by("seed").agg(polars.col("step").min())["step"].max()
+        assert first <= line.at[0] < first + 10
+        assert line.at[-1] == of_label["step"].max()
+        for at, low, middle, high in zip(*line, strict=True):
+            by_then = [
+                1.0 - run_.filter(polars.col("step") <= at)["gap"][-1]
+                for run_ in of_label.partition_by("seed")
+            ]
+            expected = np.quantile(by_then, (0.25, 0.5, 0.75))
+            np.testing.assert_allclose((low, middle, high), expected)
+    assert lines[study.problems[0], "qrmax"].middle[-1] == pytest.approx(1.0, abs=0.06)
+
+
+def test_the_picture_names_what_it_shows(swept: tuple[Study, Path]) -> None:
+    picture = draw_curves(*swept).decode()
+    words = [*LABELS, swept[0].problems[0], "steps", "value of the greedy policy / optimum"]
+    texts = {
+        "".join(e.itertext()) for e in ElementTree.fromstring(picture).iter() if "text" in e.tag
+    }
+    assert {*words} <= texts
+    assert "success of the greedy policy" in draw_curves(*swept, measure="success").decode()
+    assert draw_curves(*swept, logarithmic=True).decode() != picture
+
+
+def test_numbers_of_steps_are_short_enough_to_stand_side_by_side(tmp_path: Path) -> None:
+    text = TWO.replace("max_steps = 600", 'max_steps = 30_000\nstop = "budget"')
+    write_tiny(tmp_path, text)
+    study = parsed(tmp_path, text)
+    qrmax.sweep(study, folder=tmp_path / "results", workers=1, only={"seed": "0"})
+    picture = draw_curves(study, tmp_path / "results").decode()
+    assert re.search(r">\d+k</text>", picture)
+    assert not re.search(r">\d+000</text>", picture)
+
+
+def test_the_same_curves_make_the_same_file(swept: tuple[Study, Path]) -> None:
+    assert draw_curves(*swept) == draw_curves(*swept)
+    assert not re.search(r"\d\d:\d\d", draw_curves(*swept).decode())  # no date
+
+
+@pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_there_are_other_formats(swept: tuple[Study, Path], kind: str, magic: bytes) -> None:
+    picture = draw_curves(*swept, kind)
+    assert picture.startswith(magic)
+    assert b"/Type3" not in picture  # fonts that publishers refuse
+
+
+def test_what_is_judged_by_success_shows_success() -> None:
+    assert default_measure(qrmax.load_study("paper/bucket")) == "success"
+    assert default_measure(qrmax.load_study("paper/table6")) == "value"
+
+
+def test_the_command_offers_all_that_can_be_drawn() -> None:
+    assert (*MEASURES,) == offered.MEASURES
+    assert offered.PICTURES == FORMATS
+
+
+def test_what_cannot_be_drawn_is_refused(swept: tuple[Study, Path], tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="measure is 'speed'; allowed: 'value', 'success'"):
+        draw_curves(*swept, measure="speed")
+    with pytest.raises(ParameterError, match="format is 'gif'; allowed: 'svg', 'png', 'pdf'"):
+        draw_curves(*swept, "gif")
+    write_tiny(tmp_path)
+    study = parsed(tmp_path, agents('"qrmax"'))
+    qrmax.sweep(study, folder=tmp_path / "none", workers=1, only={"seed": "0"})
+    for record in (tmp_path / "none" / "runs").iterdir():
+        (record / "run.json").unlink()
+    with pytest.raises(StoreError, match="no complete runs yet"):
+        draw_curves(study, tmp_path / "none")
+
+
+def curves(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return run("curves", *arguments, cwd=cwd)
+
+
+def test_the_command_writes_the_picture(swept: tuple[Study, Path], tmp_path: Path) -> None:
+    study, folder = swept
+    done = curves(str(folder), "-o", "picture.svg", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (tmp_path / "picture.svg").read_bytes() == draw_curves(study, folder)
+    for wrong, message in {"picture": "has no suffix", "picture.gif": ".svg, .png, .pdf."}.items():
+        done = curves(str(folder), "-o", wrong, cwd=tmp_path)
+        assert done.returncode == 2
+        assert message in done.stderr
+    assert curves("smoke", "-o", "picture.svg", cwd=tmp_path).returncode == 2  # not swept yet
