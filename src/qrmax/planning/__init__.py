@@ -1,1 +1,1 @@
-"""Exact planning: value iteration, backward induction, policy evaluation, incremental replanning."""
+"""Exact planning: value iteration, backward induction, policy evaluation, replanning."""
