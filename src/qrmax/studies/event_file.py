@@ -1,10 +1,10 @@
 """Scalars of TensorBoard's event files, read without TensorBoard.
 
 An event file is a sequence of records: the length of the data (8 bytes), its checksum (4), the
-data, their checksum (4). Checksums are CRC-32C, masked. The data are a protocol buffer `Event`, of which
-the step (field 2) and the summary (field 5) matter; a summary is a list of values (field 1) with a
-tag (1) and a number: `simple_value` (2), or a tensor (8) with one `float_val` (5) or 4 bytes of
-`tensor_content` (4).
+data, their checksum (4). Checksums are CRC-32C, masked. The data are a protocol buffer `Event`, of
+which the step (field 2) and the summary (field 5) matter; a summary is a list of values (field 1)
+with a tag (1) and a number: `simple_value` (2), or a tensor (8) with one `float_val` (5) or 4 bytes
+of `tensor_content` (4).
 """
 
 from __future__ import annotations
