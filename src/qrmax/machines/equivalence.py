@@ -121,7 +121,7 @@ class _Comparison:
                 if result not in leaves:
                     leaves[result] = diagrams.leaf(len(self.results))
                     self.results.append(result)
-                root = diagrams.choose(diagram_of(guard, diagrams, numbers), leaves[result], root)
+                root = diagrams.ite(diagram_of(guard, diagrams, numbers), leaves[result], root)
             roots.append(root)
         return roots
 
@@ -132,7 +132,7 @@ class _Comparison:
             place = ahead.pop()
             if place not in found:
                 found.add(place)
-                if self.diagrams.asks[place] != LEAF:
+                if self.diagrams.var[place] != LEAF:
                     ahead += (self.diagrams.low[place], self.diagrams.high[place])
         return sorted(found)
 
@@ -143,7 +143,7 @@ class _Comparison:
 
     def _refine(self, classes: _Classes) -> _Classes:
         """The states that one more label tells apart, apart."""
-        asks, low, high = self.diagrams.asks, self.diagrams.low, self.diagrams.high
+        asks, low, high = self.diagrams.var, self.diagrams.low, self.diagrams.high
         views: dict[Hashable, int] = {}
         view_of: dict[int, int] = {}  # of places in diagrams
         for place in self.order:
@@ -195,7 +195,7 @@ class _Comparison:
             if places in seen:
                 continue
             seen.add(places)
-            asked = min(_at(places, diagrams.asks))
+            asked = min(_at(places, diagrams.var))
             if asked != LEAF:
                 low, high = zip(*(diagrams.branches(p, asked) for p in places), strict=True)
                 ahead.appendleft((low, true))

@@ -37,7 +37,7 @@ from qrmax.logic.dfa import DFA
 from qrmax.logic.formula import Formula
 from qrmax.logic.isop import guard_of, labels_by_target
 from qrmax.logic.minimise import minimise
-from qrmax.logic.product import Joint, alike
+from qrmax.logic.product import Product, align
 from qrmax.logic.transitions import (
     Acceptor,
     Transitions,
@@ -143,13 +143,13 @@ class _Watch:
     ) -> None:
         self.rewards = [float(reward) for _, reward in watched]
         self.pays_again = pay == "each"
-        self.propositions, automata = alike(
+        self.propositions, automata = align(
             [
                 (dfa.propositions, dfa.acceptor if self.pays_again else _first_time(dfa.acceptor))
                 for dfa, _ in watched
             ]
         )
-        walk = Joint([automaton.transitions for automaton in automata])
+        walk = Product([automaton.transitions for automaton in automata])
         self.transitions, places = unfold(walk, walk.initial, max_states)
         self.satisfied = [  # [state][formula]
             [a.accepting[state_ref(ref)] for a, ref in zip(automata, place, strict=True)]
@@ -170,7 +170,7 @@ class _Watch:
             labels: dict[tuple[str, float], int] = {}
             for target, leads in labels_by_target(self.transitions, state, diagrams).items():
                 key = (self.names[target], math.fsum(self._payments(state, target)))
-                labels[key] = diagrams.either(labels.get(key, FALSE), leads)
+                labels[key] = diagrams.disj(labels.get(key, FALSE), leads)
             for (target_name, reward), function in labels.items():
                 if (target_name, reward) != (name, 0.0):
                     guard = guard_of(function, diagrams, self.propositions)
