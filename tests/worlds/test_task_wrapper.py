@@ -221,7 +221,10 @@ def test_a_label_given_as_a_mapping_to_booleans_is_the_names_that_are_true(kind:
         ({"edge": np.array([True])}, r"'edge' is array\(\[ True\]\); allowed: True and False"),
         ({"edge": 1.0}, r"'edge' is 1.0; allowed"),
         ({3: True}, r"3 is not a string"),
-        ([3, 4], r"is \[3, 4\], and [34] is not a string; a label is a set of propositions, such as"),
+        (
+            [3, 4],
+            r"is \[3, 4\], and [34] is not a string; a label is a set of propositions, such as",
+        ),
         (np.array([True, False]), r"is not a string"),
         (b"edge", r"is not a string"),
         (7, r"returned is 7; a label is a set"),
