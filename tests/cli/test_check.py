@@ -35,8 +35,8 @@ def test_a_task_without_mistakes_is_told_so() -> None:
     done = run("check", "exp3")
     assert done.returncode == 0
     assert done.stdout == (
-        "overlap: in 'start' both 'coffee' and 'mail' hold where {coffee, mail} is true; "
-        "the first wins\nexp3: no mistake found\n"
+        "overlap: in 'start' both 'coffee' and 'mail' hold for {coffee, mail}; "
+        "the first one is taken\nexp3: no mistake found\n"
     )
 
 
