@@ -143,7 +143,10 @@ def test_names_that_a_formula_would_read_otherwise_are_quoted() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: patterns.avoid("a | b"), r"not the name of a proposition; a condition is qrmax.Guard"),
+        (
+            lambda: patterns.avoid("a | b"),
+            r"not the name of a proposition; a condition is qrmax.Guard",
+        ),
         (lambda: patterns.reach(3), "an event is 3; allowed: the name"),  # type: ignore[arg-type]
         (lambda: patterns.reach(""), "an event is ''"),
         (patterns.in_order, "no event is given"),

@@ -30,7 +30,9 @@ class Docstring(NamedTuple):
 
 
 def docstrings(room: str) -> Iterator[Docstring]:
-    for path in sorted([PACKAGE / room] if room.endswith(".py") else (PACKAGE / room).rglob("*.py")):
+    for path in sorted(
+        [PACKAGE / room] if room.endswith(".py") else (PACKAGE / room).rglob("*.py")
+    ):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             text = ast.get_docstring(node) if isinstance(node, _Documented) else None
             if text:
