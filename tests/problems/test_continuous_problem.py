@@ -251,7 +251,7 @@ def test_a_limit_that_is_none_is_refused() -> None:
 
 
 def test_a_start_that_would_be_left_to_chance_is_refused() -> None:
-    with pytest.raises(TaskError, match="random"):
+    with pytest.raises(TaskError, match="stochastic"):
         made(machine=lottery(), start=2)
 
 
