@@ -22,9 +22,11 @@ help:  ## this list
 demo: $(INSTALLED)  ## install, then train four learners on an Office task and compare them
 	@$(BIN)/python examples/demo.py
 
+# The tests start hundreds of processes: without bytecode on the disk each would compile the library.
+test: export PYTHONDONTWRITEBYTECODE =
 test: check  ## install, then check, tests and doctests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m small_enough_without_jit --numprocesses 2
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests -m small_enough_without_jit --numprocesses 2
 
 check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules
 	$(BIN)/ruff check .

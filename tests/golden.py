@@ -62,6 +62,7 @@ ALWAYS = ("problem", "seed", "max_steps", "stop")
 def summary(run: qrmax.Run) -> dict[str, Any]:
     """A run in short: how long it took and what it has learned."""
     curve = [[None if x is None else float(f"{x:.9g}") for x in row] for row in run.curve]
+    gap = run.gap  # once: on a continuous problem it is played for, each time
     return {
         "steps": run.steps,
         "trained": run.trained,
@@ -69,7 +70,7 @@ def summary(run: qrmax.Run) -> dict[str, Any]:
         "reason": run.reason,
         "policy": digest(np.asarray(run.policy, dtype=np.int64).tolist()),
         "curve": digest(curve),
-        "gap": run.gap if run.gap is None else float(f"{run.gap:.9g}"),
+        "gap": gap if gap is None else float(f"{gap:.9g}"),
     }
 
 

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import qrmax
+from amounts import amount
 from bucket_trials import BUCKET_AGENTS, PlaneTrial, bucket_trial, chancy, side_trip
 from learned_models import check_plan
 from learners import live_task_states
@@ -221,7 +222,7 @@ def assert_same_but_for_room(plain: ModelBased, bucketed: ModelBased) -> None:
     t_task=st.integers(1, 2),
     tolerance=st.sampled_from([1e-5, 1e-13]),
 )
-@settings(max_examples=15)
+@settings(max_examples=amount(15, plain=6))
 def test_with_one_bucket_for_each_state_it_is_the_discrete_agent(
     name: str, problem: Problem, t_env: int, t_task: int, tolerance: float
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from amounts import amount
 from learners import VARIANTS, Variant, trial
 from qrmax import Edge, Problem, RewardMachine, seeding
 from random_problems import ANY_SIGN, NON_NEGATIVE, problems
@@ -53,7 +54,7 @@ agent_settings = st.fixed_dictionaries(
     chunks=st.lists(st.integers(1, 40), min_size=1, max_size=4),
     block=st.sampled_from([5, 64, 8192]),
 )
-@settings(max_examples=25)
+@settings(max_examples=amount(25, plain=8))
 def test_the_compiled_loop_is_the_python_loop(
     variant: Variant,
     problem: Problem,

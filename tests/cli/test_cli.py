@@ -1,4 +1,4 @@
-"""The command line, as people run it: in a process of its own."""
+"""The command line: what it prints, its exit codes, and its manners in a process of its own."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_a_gap_without_bounds_is_saved_too(tmp_path: Path) -> None:
 
 @every_learner
 @pytest.mark.parametrize("compiled", [True, False])
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(breaks=st.sets(st.integers(1, WHOLE - 1), min_size=1, max_size=4))
 def test_a_break_anywhere_changes_nothing(
     learner: Learner, compiled: bool, breaks: set[int]
