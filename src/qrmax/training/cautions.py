@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from qrmax.agents.base import AgentConfig
+from qrmax.agents.base import Agent, AgentConfig
 from qrmax.agents.buckets.in_buckets import InBuckets
-from qrmax.agents.registry import agent_class
 from qrmax.errors import warn
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.problems.continuous_problem import ContinuousProblem
@@ -19,7 +16,7 @@ STEPS_TO_SEE_ALL = 1000  # what is never true in so many may be misspelt
 
 
 def warn_of_settings(
-    agent: str, task: Problem | ContinuousProblem | EnvPlayer, config: AgentConfig
+    agent: type[Agent], task: Problem | ContinuousProblem | EnvPlayer, config: AgentConfig
 ) -> None:
     """Warn of settings with which the agent will not learn what is wanted."""
     _warn_of_chance(agent, task.machine, config)
@@ -33,9 +30,8 @@ def warn_of_settings(
         warn(f"{task.name!r} never pays anything: any policy is as good as any other")
 
 
-def _warn_of_chance(agent: str, machine: RewardMachine, config: Any) -> None:
-    learns = not agent_class(agent).knows_machine
-    if learns and machine.is_random and getattr(config, "t_task", None) == 1:
+def _warn_of_chance(agent: type[Agent], machine: RewardMachine, config: AgentConfig) -> None:
+    if not agent.knows_machine and machine.is_random and config.trusts_one_sample:
         warn(
             f"task {machine.name!r} has chance in it, and t_task is 1: what happens first is taken "
             "for what always happens; give t_task=20, say"
@@ -51,18 +47,20 @@ def _warn_of_another_discount(machine: RewardMachine, config: AgentConfig) -> No
         )
 
 
-def _warn_of_a_long_horizon(problem: Problem | ContinuousProblem, config: Any) -> None:
-    horizon, limit = getattr(config, "horizon", 0), problem.max_episode_steps
-    if limit is not None and horizon > limit:
+def _warn_of_a_long_horizon(problem: Problem | ContinuousProblem, config: AgentConfig) -> None:
+    horizon, limit = config.episode_horizon, problem.max_episode_steps
+    if limit is not None and horizon is not None and horizon > limit:
         warn(
             f"horizon is {horizon}, but episodes of {problem.name!r} end after {limit} steps: it "
             f"plans for steps that never come; give horizon={limit}"
         )
 
 
-def _warn_of_pessimism(problem: Problem | ContinuousProblem, config: Any, highest: float) -> None:
-    r_max, v_max = getattr(config, "r_max", highest), getattr(config, "v_max", None)
-    if v_max is None and r_max < highest:
+def _warn_of_pessimism(
+    problem: Problem | ContinuousProblem, config: AgentConfig, highest: float
+) -> None:
+    r_max = config.reward_bounds.highest
+    if r_max is not None and r_max < highest:
         warn(
             f"r_max is {r_max:g}, but a step of {problem.name!r} can pay {highest:g}: what is not "
             "known looks worse than it may be, and the optimum may never be found"

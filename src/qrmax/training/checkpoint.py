@@ -20,14 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax._version import __version__
-from qrmax.agents.base import Agent, Play
+from qrmax.agents.base import Agent, AnySimulator
 from qrmax.agents.buckets.in_buckets import InBuckets
-from qrmax.agents.registry import agent_class, make_config
+from qrmax.agents.outside import agent_reference, agent_source, is_outside
+from qrmax.agents.registry import class_in_file, make_config
 from qrmax.errors import (
     MOST,
     CheckpointError,
     MissingExtraError,
     ParameterError,
+    PluginError,
     QRMaxError,
 )
 from qrmax.machines.task_files import format_task, parse_task
@@ -116,6 +118,8 @@ def from_bytes(data: bytes, path: str, env: Any = None, *, acting_only: bool = F
         return _restore(described, arrays, env)
     except MissingExtraError:
         raise  # nothing is wrong with the file
+    except PluginError as error:
+        raise PluginError(f"{path}: {error}") from error
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
     except QRMaxError as error:
@@ -130,12 +134,13 @@ def from_bytes(data: bytes, path: str, env: Any = None, *, acting_only: bool = F
 
 def _describe(session: Session) -> dict[str, Any]:
     """All but the arrays."""
-    training = session.training
+    training, source = session.training, agent_source(type(session.agent))
     return {
         "format": FORMAT,
         "schema": SCHEMA,
         "version": __version__,
-        "agent": session.agent.name,
+        "agent": agent_reference(type(session.agent)),
+        "source": None if source is None else source.as_data(),
         "config": asdict(session.agent.config),
         "training": {
             "seed": training.seed,
@@ -171,7 +176,7 @@ def _describe_task(session: Session) -> dict[str, Any]:
         described |= {"sizes": task.sizes, "observations": _fingerprint(task)}
         described["spaces"] = _spaces(task)
         return {**described, "episodes": task.episodes}
-    assert isinstance(player, Play)  # it plays a problem
+    assert isinstance(player, AnySimulator)  # it plays a problem
     described |= {"max_episode_steps": task.max_episode_steps, "state": player.state.tolist()}
     if isinstance(task.world, GridMap):
         described["map"] = {"name": task.world.name, "text": format_map(task.world)}
@@ -208,27 +213,28 @@ def _plain(number: np.generic) -> Any:
 
 def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
     task = described["task"]
-    config = make_config(described["agent"], described["config"])
+    kind = class_in_file(described["agent"], described["source"])
+    config = make_config(kind, described["config"])
     rule = dict(described["training"])
     options = {key: rule.pop(key) for key in TRAINING}
     training = TrainingConfig(**options, stop=as_rule(**rule))
     streams = {name: stream_at(described["streams"][name]) for name in STREAMS}
     if described["kind"] in PROBLEMS:
         problem = PROBLEMS[described["kind"]](task, arrays)
-        session = Session(described["agent"], config, problem, training, streams)
+        session = Session(kind, config, problem, training, streams)
     else:
-        kind = agent_class(described["agent"])
         player = EnvPlayer(_needed(env, task), config.gamma, streams["world"], kind)
         player.know_labels([frozenset(label) for label in task["labels"]])
         player.episodes = task["episodes"]
         _check_environment(player, task)
-        session = Session(described["agent"], config, player, training, streams)
+        session = Session(kind, config, player, training, streams)
     session.agent.make_room_for(_under("agent.", arrays))
-    _check_arrays(session.agent.snapshot(), arrays)
+    if not is_outside(kind):  # whose tables may have any shape: no compiled code trusts them
+        _check_arrays(session.agent.snapshot(), arrays)
     session.agent.restore(_under("agent.", arrays))
-    if isinstance(session.player, Play):
+    if isinstance(session.player, AnySimulator):
         _restore_player(session.player, task, session.agent)
-    if session.agent.over and not session.player.over:
+    if session.agent.episode_over and not session.player.over:
         raise CheckpointError("the episode goes on, and the agent has ended it")
     session.progress = _progress(described["progress"], training.stop.name)
     if session.agent.samples > session.progress.step:
@@ -330,7 +336,7 @@ def _continuous_problem(task: Mapping[str, Any], arrays: Arrays) -> ContinuousPr
 PROBLEMS: dict[str, Callable[..., Any]] = {TABULAR: _problem, CONTINUOUS: _continuous_problem}
 
 
-def _restore_player(player: Play, task: Mapping[str, Any], agent: Agent) -> None:
+def _restore_player(player: AnySimulator, task: Mapping[str, Any], agent: Agent) -> None:
     state: list[int] = task["state"]
     s, q, age, over, episodes = state
     world = player.world

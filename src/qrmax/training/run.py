@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qrmax.agents.base import Agent, Tabular
+from qrmax.agents.base import Agent
 from qrmax.agents.buckets.in_buckets import BucketPolicy, InBuckets
-from qrmax.agents.registry import agent_class, default_settings, make_config
+from qrmax.agents.compiled import has_compiled_loop
+from qrmax.agents.outside import checked_policy
+from qrmax.agents.registry import AgentLike, agent_class, given_settings, make_config
 from qrmax.errors import ParameterError, shown
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.compile_notice import compile_notice
@@ -29,6 +31,7 @@ from qrmax.training.run_line import follow_run
 from qrmax.training.stopping import RULES, SAMPLED, AnyReferee, Budget, StoppingRule, as_rule
 from qrmax.training.trainer import Event, Session, TrainingConfig
 from qrmax.training.watch import Moment, episode
+from qrmax.worlds.catalog import make
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,8 +46,8 @@ LONGEST_EPISODE = 10_000  # steps, when a policy is rolled out
 
 
 def train(
-    agent: str,
-    problem: Problem | ContinuousProblem | Any,
+    agent: AgentLike,
+    problem: str | Problem | ContinuousProblem | Any,
     *,
     seed: int = 0,
     max_steps: int | None = None,
@@ -63,6 +66,10 @@ def train(
     >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
     >>> run.reason, run.evaluation.nominal_length
     ('exact', 15)
+
+    `agent` is a name (`qrmax list agents`), a class of your own, an instance of an agent's
+    `Config`, whose settings are taken as they are, or the text "module:Class". `problem` is a
+    problem, its name, or an environment.
 
     `settings` are those of the agent (`qrmax list agents` shows them), `gamma` among them. `stop`
     is "exact" (the policy is within 5 % of the optimum, at three checks in a row; where there is
@@ -104,8 +111,8 @@ def train(
 
 
 def make_session(
-    agent: str,
-    problem: Problem | Any,
+    agent: AgentLike,
+    problem: str | Problem | Any,
     *,
     seed: int = 0,
     max_steps: int | None = None,
@@ -122,9 +129,12 @@ def make_session(
     share a `referee`; it changes nothing else.
     """
     kind = agent_class(agent)
+    settings = given_settings(agent) | settings
+    if isinstance(problem, str):
+        problem = make(problem)
     ours = isinstance(problem, Problem | ContinuousProblem)
     if max_steps is None:
-        max_steps = MAX_STEPS if ours and issubclass(kind, Tabular) else MAX_ENV_STEPS
+        max_steps = MAX_STEPS if ours and has_compiled_loop(kind) else MAX_ENV_STEPS
     if stop is None:
         stop = _usual_rule(problem)
     training = TrainingConfig(
@@ -139,17 +149,17 @@ def make_session(
     if isinstance(problem, Problem | ContinuousProblem):
         lowest, highest = problem.reward_range()
         check_rewards(problem.name, lowest, highest)
-        config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
-        warn_of_settings(agent, problem, config)
-        return Session(agent, config, problem, training, referee=referee)
-    config = make_config(agent, settings)  # bad settings are found before the env is touched
+        config = make_config(kind, _with_rewards(kind, settings, lowest, highest))
+        warn_of_settings(kind, problem, config)
+        return Session(kind, config, problem, training, referee=referee)
+    config = make_config(kind, settings)  # bad settings are found before the env is touched
     player = EnvPlayer(problem, config.gamma, stream(seed, "environment"), kind)
-    warn_of_settings(agent, player, config)
+    warn_of_settings(kind, player, config)
     rewards = [edge.reward for edge in player.machine.edges]
     lowest, highest = min([0.0, *rewards]), max([1.0, *rewards])
     check_rewards(player.machine.name, lowest, highest)
-    config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
-    return Session(agent, config, player, training, referee=referee)
+    config = make_config(kind, _with_rewards(kind, settings, lowest, highest))
+    return Session(kind, config, player, training, referee=referee)
 
 
 def _usual_rule(problem: Any) -> str:
@@ -296,7 +306,7 @@ class Run:
         """
         known = self._recommendation
         if known is None or known[0] != self.trained:  # it was trained on since
-            known = self._recommendation = self.trained, self.agent.recommendation()
+            known = self._recommendation = self.trained, checked_policy(self.agent)
         return known[1]
 
     @property
@@ -372,8 +382,7 @@ class Run:
         if isinstance(task, Problem):
             return int(self._at(stage)[task.state_of(int(observation["state"]), info), q])
         if self.agent.perceives:
-            aware = getattr(self.agent.config, "event_aware", False)
-            if aware and info is None and isinstance(task, EnvPlayer):
+            if self.agent.perceives_labels and info is None and isinstance(task, EnvPlayer):
                 raise ParameterError(
                     "buckets are event_aware, so a state is an observation and the label read: "
                     "give both, run.act(observation, info)"
@@ -535,16 +544,15 @@ class Run:
         return finish(session, on_event, progress, log)
 
     def __repr__(self) -> str:
-        published = ", published" if getattr(self.agent.config, "published", False) else ""
         return (
-            f"Run({self.agent.name!r}{published} on {self.task_name!r}, "
+            f"Run({self.agent.name!r} on {self.task_name!r}, "
             f"seed {self.seed}: {self.steps} steps, {self.reason})"
         )
 
 
 def _with_rewards(
-    agent: str, settings: dict[str, Any], lowest: float, highest: float
+    kind: type[Agent], settings: dict[str, Any], lowest: float, highest: float
 ) -> dict[str, Any]:
-    """The settings, with the range of rewards where the agent wants to know it and is not told."""
+    """The settings, with the range of rewards for those that are about it and are not given."""
     found = {"r_min": min(lowest, 0.0), "r_max": max(highest, 0.0)}
-    return {key: found[key] for key in default_settings(agent) if key in found} | settings
+    return {key: found[key] for key in kind.Config.from_rewards} | settings

@@ -18,8 +18,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from qrmax.agents.base import Agent, AgentConfig, Lesson, Play, Sizes, Tabular
-from qrmax.agents.registry import make_agent
+from qrmax.agents.base import (
+    Agent,
+    AgentConfig,
+    AnySimulator,
+    RewardBounds,
+    Sizes,
+    Tabular,
+    Transition,
+)
+from qrmax.agents.compiled import runs_compiled
+from qrmax.agents.outside import checked_act, checked_policy
+from qrmax.agents.registry import AgentLike, make_agent
 from qrmax.errors import ParameterError, check_count, check_flag, warn
 from qrmax.planning.compilation import seconds_compiling
 from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
@@ -102,7 +112,7 @@ class Session:
 
     def __init__(
         self,
-        agent: str,
+        agent: AgentLike,
         config: AgentConfig,
         task: Problem | ContinuousProblem | EnvPlayer,
         training: TrainingConfig,
@@ -122,7 +132,7 @@ class Session:
         self.referee = referee
         if isinstance(task, Problem):
             self.player = Simulator(task, self.streams["world"])
-            self.referee = referee or Referee(task, config.gamma, horizon_of(config))
+            self.referee = referee or Referee(task, config.gamma, config.episode_horizon)
         elif isinstance(task, ContinuousProblem):
             self.player = PlaneSimulator(task, self.streams["world"], self.agent.perceive)
             self.referee = referee or PlaneReferee(task, config.gamma)
@@ -131,11 +141,8 @@ class Session:
             task.perceive = self.agent.perceive if self.agent.perceives else None
         self.progress = Progress()
         self.curve: list[Point] = []
-        self._r_max: float | None = None  # what a step should not pay more than
-        self._r_min: float | None = None  # and not less
-        if self.referee is None and getattr(config, "v_max", None) is None:
-            self._r_max = getattr(config, "r_max", None)
-            self._r_min = getattr(config, "r_min", None)
+        self._act = checked_act(self.agent)
+        self._bounds = config.reward_bounds if self.referee is None else RewardBounds()
 
     def events(self) -> Iterator[Event]:
         """Train on, until a rule is met or the budget is spent."""
@@ -211,28 +218,29 @@ class Session:
         """Take up to so many steps."""
         player, agent = self.player, self.agent
         compiled = self.training.compiled
-        if compiled and isinstance(player, Play) and isinstance(agent, Tabular):
+        if compiled and isinstance(player, AnySimulator) and runs_compiled(agent):
+            assert isinstance(agent, Tabular)  # others have no loop
             target = self.progress.step + min(limit, STRETCH)
             while self.progress.step < target:
-                taken, lesson = agent.fast_forward(player, target - self.progress.step)
+                taken, transition = agent.fast_forward(player, target - self.progress.step)
                 self.progress.step += taken
-                if lesson is not None:
-                    self._learn(lesson)
+                if transition is not None:
+                    self._learn(transition)
             return
         for _ in range(min(limit, PYTHON_STRETCH)):
             if player.over:
                 player.reset()
-                agent.begin(player.s, player.q)
+                agent.begin_episode(player.s, player.q)
             s, q = player.s, player.q
-            a = agent.act(s, q)
+            a = self._act(s, q)
             step = player.step(a)
-            self._learn(Lesson(s, q, a, step))
+            self._learn(Transition(s, q, a, step))
             self.progress.step += 1
             self._warn_of_rewards(step.r_env + step.r_task)
 
-    def _learn(self, lesson: Lesson) -> None:
-        self.agent.update(*lesson)
-        if self.agent.over and not self.player.over:
+    def _learn(self, transition: Transition) -> None:
+        self.agent.update(*transition)
+        if self.agent.episode_over and not self.player.over:
             self.player.cut()
 
     def _check(self) -> Evaluated:
@@ -242,7 +250,7 @@ class Session:
         if isinstance(self.task, EnvPlayer):
             point = _episodes_point(step, self.task)
         elif self.referee is not None:
-            policy = self.agent.recommendation()
+            policy = checked_policy(self.agent)
             chance = self.streams["evaluation"]
             passed = rule.passes(policy, self.referee, chance)
             if passed or _has_row(step // self.training.evaluate_every):
@@ -267,24 +275,19 @@ class Session:
 
     def _warn_of_rewards(self, reward: float) -> None:
         """Say what is out of the range that the agent reckons with; once is enough."""
-        if self._r_max is not None and reward > self._r_max:
+        lowest, highest = self._bounds
+        if highest is not None and reward > highest:
             warn(
-                f"a step paid {reward:g}, which is more than r_max = {self._r_max:g}: what is not "
+                f"a step paid {reward:g}, which is more than r_max = {highest:g}: what is not "
                 f"known looks worse than it may be; give r_max={reward:g} or more"
             )
-            self._r_max = None
-        if self._r_min is not None and reward < self._r_min:
+            self._bounds = self._bounds._replace(highest=None)
+        if lowest is not None and reward < lowest:
             warn(
-                f"a step paid {reward:g}, which is less than r_min = {self._r_min:g}, and may be "
+                f"a step paid {reward:g}, which is less than r_min = {lowest:g}, and may be "
                 f"taken for that; give r_min={reward:g} or less"
             )
-            self._r_min = None
-
-
-def horizon_of(config: AgentConfig) -> int | None:
-    """How many steps an agent plans for; None where it has no such limit."""
-    horizon: int | None = getattr(config, "horizon", None)
-    return horizon
+            self._bounds = self._bounds._replace(lowest=None)
 
 
 def sizes_of(task: Problem | ContinuousProblem | EnvPlayer) -> Sizes:
@@ -298,7 +301,7 @@ def sizes_of(task: Problem | ContinuousProblem | EnvPlayer) -> Sizes:
 def _check_referee(
     referee: AnyReferee, task: Problem | ContinuousProblem | EnvPlayer, config: AgentConfig
 ) -> None:
-    gamma, horizon = config.gamma, horizon_of(config)
+    gamma, horizon = config.gamma, config.episode_horizon
     if referee.problem is not task or (referee.gamma, referee.horizon) != (gamma, horizon):
         raise ParameterError(
             f"referee judges {referee.problem.name!r} with gamma {referee.gamma:g} and horizon "
