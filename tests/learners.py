@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qrmax import Problem
-from qrmax.agents.base import Agent, Lesson, Sizes
+from qrmax.agents import published
+from qrmax.agents.base import Agent, Sizes, Transition
+from qrmax.agents.model_based import ModelBased
 from qrmax.agents.registry import (
     agent_class,
     agent_names,
@@ -23,10 +25,9 @@ from qrmax.seeding import stream
 
 
 class Variant(NamedTuple):
-    """An agent by name, with the paper's rules or those of the published code."""
+    """An agent by name."""
 
     name: str
-    published: bool = False
 
     @property
     def knows_machine(self) -> bool:
@@ -34,31 +35,29 @@ class Variant(NamedTuple):
 
     @property
     def plans(self) -> bool:
-        return "t_env" in default_settings(self.name)
+        return issubclass(agent_class(self.name), ModelBased)
 
     @property
     def has_horizon(self) -> bool:
-        return "horizon" in default_settings(self.name)
+        return agent_class(self.name).has_horizon
+
+    @property
+    def published(self) -> bool:
+        return agent_class(self.name).__module__ == published.__name__
 
     def settings(self, **given: Any) -> dict[str, Any]:
         """Those of the given settings that this agent has."""
         known = default_settings(self.name)
-        rules = {"published": True} if self.published else {}
-        return {name: value for name, value in given.items() if name in known} | rules
+        return {name: value for name, value in given.items() if name in known}
 
     def __str__(self) -> str:
-        return f"{self.name}{'-published' * self.published}"
+        return self.name
 
 
 NUMBERED = [name for name in agent_names() if not agent_class(name).perceives]
 """The agents to which a state is a number: those that can play a tabular problem."""
 
-VARIANTS = [
-    Variant(name, published)
-    for name in NUMBERED
-    for published in (False, True)
-    if not published or "published" in default_settings(name)
-]
+VARIANTS = [Variant(name) for name in NUMBERED]
 PLANNING = [variant for variant in VARIANTS if variant.plans]
 
 
@@ -75,27 +74,27 @@ class Trial:
         for _ in range(steps):
             if simulator.over:
                 simulator.reset()
-                agent.begin(simulator.s, simulator.q)
+                agent.begin_episode(simulator.s, simulator.q)
             s, q = simulator.s, simulator.q
             a = agent.act(s, q)
-            self.learn(Lesson(s, q, a, simulator.step(a)))
+            self.learn(Transition(s, q, a, simulator.step(a)))
         return self
 
-    def learn(self, lesson: Lesson) -> None:
+    def learn(self, transition: Transition) -> None:
         """Learn from a step; the agent may then end the episode."""
-        self.agent.update(*lesson)
-        if self.agent.over and not self.simulator.over:
+        self.agent.update(*transition)
+        if self.agent.episode_over and not self.simulator.over:
             self.simulator.cut()
 
     def rush(self, steps: int, chunks: Iterable[int] = (10_000,)) -> Trial:
         """Take steps compiled, up to so many at a time."""
         sizes = cycle(chunks)
         while steps > 0:
-            taken, lesson = self.agent.fast_forward(self.simulator, min(steps, next(sizes)))
+            taken, transition = self.agent.fast_forward(self.simulator, min(steps, next(sizes)))
             assert 1 <= taken <= steps
             steps -= taken
-            if lesson is not None:
-                self.learn(lesson)
+            if transition is not None:
+                self.learn(transition)
         return self
 
     def state(self) -> dict[str, Any]:

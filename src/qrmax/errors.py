@@ -16,6 +16,8 @@
     ├── StoreError        (RuntimeError)  a results folder that is in use or invalid
     ├── ClusterError      (ConnectionError)  a cluster that no longer responds
     ├── MissingExtraError (ImportError)   an optional dependency that is not installed
+    ├── PluginError       (ImportError)   a module or an entry point of yours that cannot be used
+    ├── AgentError        (TypeError)     a class that breaks the contract of agents
     └── ConvergenceError  (RuntimeError)  an iteration that did not converge
 
     QRMaxWarning          (UserWarning)   legal, but almost certainly unintended
@@ -106,6 +108,14 @@ class ClusterError(QRMaxError, ConnectionError):
 
 class MissingExtraError(QRMaxError, ImportError):
     """An optional dependency that is not installed."""
+
+
+class PluginError(QRMaxError, ImportError):
+    """A module, an attribute of it or an entry point from outside that cannot be used."""
+
+
+class AgentError(QRMaxError, TypeError):
+    """A class that breaks the contract of agents."""
 
 
 class ConvergenceError(QRMaxError, RuntimeError):

@@ -185,7 +185,7 @@ def play_beside(name: str, problem: Problem, steps: int, **told: Any) -> list[Mo
     for _ in range(steps):
         if world.over:
             world.reset()
-            bucketed.begin(seen(), world.q)
+            bucketed.begin_episode(seen(), world.q)
         s, q = seen(), world.q
         a = plain.act(s, q)
         assert bucketed.act(s, q) == a
@@ -281,7 +281,7 @@ def line_agent(**told: Any) -> ModelBased:
     box = Observations([0.0], [1.0])
     agent = make_agent("bucket-qrmax", Sizes(0, 2, 2), config, stream(7, "agent"), None, box)
     assert agent.perceive([0.05], 0) == 0
-    agent.begin(0, 0)
+    agent.begin_episode(0, 0)
     return agent
 
 
@@ -342,7 +342,7 @@ def test_for_bucket_rmax_two_counts_are_all_there_are() -> None:
     )
     box = Observations([0.0], [1.0])
     agent = make_agent("bucket-rmax", Sizes(0, 2, 2), config, stream(7, "agent"), None, box)
-    agent.begin(agent.perceive([0.05], 0), 0)
+    agent.begin_episode(agent.perceive([0.05], 0), 0)
     arrive(agent, 0.95, r_env=1.0, r_task=2.0)
     assert agent.q[0, 0].tolist() == [8.0, 8.0]
     arrive(agent, 0.35, r_env=0.0, r_task=0.5)  # its move is one too many

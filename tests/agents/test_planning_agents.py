@@ -45,10 +45,10 @@ def samples(variant: Variant, loop: object, steps: int = 120) -> dict[str, np.nd
         (Variant("qrmax-rm"), {"env": 1, "task": 2}),
         (Variant("rmax"), {"pair": 1}),
         (Variant("rmax-rm"), {"pair": 2}),
-        (Variant("qrmax", published=True), {"env": 1, "task": 1}),
-        (Variant("qrmax-rm", published=True), {"env": 3, "task": 2}),
-        (Variant("rmax", published=True), {"pair": 1}),
-        (Variant("rmax-rm", published=True), {"pair": 3}),
+        (Variant("qrmax-published"), {"env": 1, "task": 1}),
+        (Variant("qrmax-rm-published"), {"env": 3, "task": 2}),
+        (Variant("rmax-published"), {"pair": 1}),
+        (Variant("rmax-rm-published"), {"pair": 3}),
     ],
     ids=str,
 )
@@ -85,7 +85,7 @@ def test_counts_are_those_of_what_happened(variant: Variant) -> None:
         a = tried.agent.act(s, q)
         step = tried.simulator.step(a)
         tried.agent.update(s, q, a, step)
-        own = {"qrmax-rm": 3, "rmax-rm": 2}.get(variant.name, 1) if variant.published else 1
+        own = {"qrmax-rm-published": 3, "rmax-rm-published": 2}.get(variant.name, 1)
         count("env", s, a, step.s, times=own)
         for p in live if variant.knows_machine else [q]:
             p_next = int(table.next_state[p, step.label, 0])
@@ -162,7 +162,7 @@ def test_every_value_satisfies_its_equation_to_the_tolerance(variant: Variant) -
 
 def test_published_qrmax_plans_with_triples_that_it_has_tried() -> None:
     """Tried after its parts were known: two visits for t_env = t_task = 1."""
-    agent = trial(Variant("qrmax", published=True), errand(), t_env=1, v_max=10.0).agent
+    agent = trial(Variant("qrmax-published"), errand(), t_env=1, v_max=10.0).agent
     arrive = Step(3, 2, 2, 0.0, 1.0, True, False, False)
     agent.update(2, 1, RIGHT, arrive)
     assert agent.q[2, 1].tolist() == [10.0, 10.0]
@@ -175,9 +175,9 @@ def test_published_qrmax_plans_with_triples_that_it_has_tried() -> None:
 
 def test_published_qrmax_is_as_many_times_more_hopeful_as_there_are_machine_states() -> None:
     for name in ("qrmax", "qrmax-rm"):
-        agent = trial(Variant(name, published=True), errand(), r_max=2.0).agent
+        agent = trial(Variant(f"{name}-published"), errand(), r_max=2.0).agent
         assert (agent.q[:, :2] == pytest.approx(3 * 2.0 / (1 - 0.9))) is True
-    for variant in (Variant("rmax", published=True), Variant("qrmax"), Variant("rmax-rm")):
+    for variant in (Variant("rmax-published"), Variant("qrmax"), Variant("rmax-rm")):
         assert (trial(variant, errand(), r_max=2.0).agent.q == pytest.approx(20.0)) is True
 
 

@@ -266,7 +266,7 @@ def test_every_episode_has_a_draw_of_its_own(name: str) -> None:
     drawn_rewards = []
     for _ in range(3):
         for each in (agent, same):
-            each.begin(2, 0)
+            each.begin_episode(2, 0)
         tried = agent.seen.arrays.n.any(axis=1)
         assert np.array_equal(agent.plan.belief.reward, same.plan.belief.reward)
         drawn_rewards.append(agent.plan.belief.reward[tried].copy())

@@ -17,7 +17,6 @@ from small_studies import wait_until
 
 KEYS = {
     "agent",
-    "published",
     "problem",
     "seed",
     "steps",
@@ -56,7 +55,6 @@ def test_a_run_says_what_python_says() -> None:
     assert (found["steps"], found["gap"]) == (same.steps, same.gap)
     assert found["reason"] == "exact"
     assert found["nominal_length"] == 55
-    assert found["published"] is False
     assert found["stage_0"] is None
 
 
@@ -139,10 +137,9 @@ def test_a_run_that_hits_its_budget_says_so() -> None:
     assert re.search(r"^steps +5,000, the budget$", plain, re.MULTILINE)
 
 
-def test_the_published_rules_are_named() -> None:
-    short = ["office/map1/exp1", "--max-steps", "2000", "--published"]
-    assert figures(*short)["published"] is True
-    assert "(rules of the published code)" in run("run", *short).stdout
+def test_the_published_rules_are_agents_of_their_own() -> None:
+    short = ["office/map1/exp1", "--max-steps", "2000", "--agent", "qrmax-published"]
+    assert figures(*short)["agent"] == "qrmax-published"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +157,7 @@ def test_the_published_rules_are_named() -> None:
         (["office/map1/exp1", "--seed", "-1"], "seed is -1"),
         (["office/map1/exp1", "--stop", "nominal", "--within", "0.1"], "is for --stop exact"),
         (["office/map1/exp1", "--agent", "qrm", "--alpha", "0.3"], "is --set alpha="),
-        (["office/map1/exp1", "--agent", "qrm", "--published"], "unknown setting of qrm"),
+        (["office/map1/exp1", "--agent", "qrm-published"], "did you mean 'qrmax-published'?"),
         (["office/map1/exp1", "--set", "gamma=0.5", "--gamma", "0.9"], "give one of them"),
         (["office/map1/exp1", "--agent", "psrl", "--horizon", "0"], "horizon is 0"),
         (["office/map1/exp1", "--horizon", "9"], "unknown setting of qrmax 'horizon'"),

@@ -147,7 +147,7 @@ def test_a_break_anywhere_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    "name", ["q-learning", "rmax-rm", "qrmax", "published qrmax", "ucbvi-b", "psrl-rm", "opsrl"]
+    "name", ["q-learning", "rmax-rm", "qrmax", "qrmax-published", "ucbvi-b", "psrl-rm", "opsrl"]
 )
 @pytest.mark.parametrize("stop", ["exact", "nominal", Welch(episodes=20, in_a_row=3)])
 def test_a_break_at_a_check_or_beside_it_changes_nothing(name: str, stop: Any) -> None:
@@ -173,7 +173,7 @@ def test_a_break_at_every_single_step_changes_nothing(name: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::qrmax.QRMaxWarning")  # a random task may be impossible
 @pytest.mark.parametrize(
-    "name", ["q-learning", "rmax", "qrmax", "published qrmax", "ucbvi-b", "psrl", "opsrl"]
+    "name", ["q-learning", "rmax", "qrmax", "qrmax-published", "ucbvi-b", "psrl", "opsrl"]
 )
 @settings(max_examples=12)
 @given(

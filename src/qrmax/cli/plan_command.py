@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from qrmax.agents.registry import check_agent, default_settings
+from qrmax.agents.registry import agent_class, check_agent_name, default_settings
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json, print_table
 from qrmax.cli.plan_study import (
     STUDY_OPTIONS,
@@ -108,7 +108,7 @@ def plan(
     refuse_options(of_studies=True)
     check_world(options["problem"])
     agent = agent or usual_agent(options["problem"])
-    check_agent(agent)
+    check_agent_name(agent)
     problem = make_problem(**options)
     if is_continuous(options["problem"]):
         raise click.UsageError(
@@ -123,7 +123,7 @@ def plan(
             f"pay from {least:g} to {most:g}, so nothing here is guaranteed"
         )
     practice = _practice(agent)
-    if horizon is not None and "horizon" in practice:
+    if horizon is not None and agent_class(agent).has_horizon:
         practice["horizon"] = horizon
     if horizon is None:
         horizon = problem.max_episode_steps or goal.horizon
@@ -240,9 +240,10 @@ def _practice(agent: str) -> dict[str, Any]:
 
 def _bound_rows(learner: str, outlook: _Outlook) -> list[tuple[str, ...]]:
     """The thresholds and the bound of a learner, what is done in practice in the first column."""
-    sizes, settings = outlook.sizes, _practice(next(a for a in BOUND_OF if BOUND_OF[a] == learner))
+    learning = next(agent for agent in BOUND_OF if BOUND_OF[agent] == learner)
+    sizes, settings = outlook.sizes, _practice(learning)
     bounds = [*outlook.bounds[learner].values()]
-    factored = "t_task" in settings
+    factored = agent_class(learning).factored
     known = (
         sizes.pairs * settings["t_env"] + sizes.arrivals * settings["t_task"]
         if factored

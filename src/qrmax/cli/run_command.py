@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from qrmax.agents.registry import check_agent
+from qrmax.agents.registry import check_agent_name
 from qrmax.cli.output import (
     NO_SUCCESS,
     OutputFile,
@@ -34,6 +34,7 @@ from qrmax.source import check_output
 from qrmax.studies.interrupt import interruptible
 
 if TYPE_CHECKING:
+    from qrmax.agents.buckets.buckets import Buckets
     from qrmax.planning.policy_evaluation import Evaluation
     from qrmax.training.run import Run
     from qrmax.training.trainer import Session, TrainingConfig
@@ -86,9 +87,6 @@ def _read_value(text: str) -> Any:
     callback=_read_settings,
     metavar="NAME=VALUE",
     help="A setting of the agent, such as gamma=0.95; may be given several times.",
-)
-@click.option(
-    "--published", is_flag=True, help="The rules of the published code, not those of the paper."
 )
 @click.option("--gamma", type=float, help="The discount; the same as --set gamma=...")
 @click.option(
@@ -212,7 +210,7 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
     agent, settings = options.pop("agent"), options.pop("settings")
     agent = agent or usual_agent(options["problem"])
     rule = {key: options.pop(key) for key in ("within", "in_a_row", "episodes", "alpha")}
-    stop, published = options.pop("stop"), options.pop("published")
+    stop = options.pop("stop")
     limits = {key: options.pop(key) for key in ("seed", "max_steps", "max_episodes")}
     every = options.pop("evaluate_every")
     for name in ("gamma", "horizon"):
@@ -220,7 +218,7 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         if value is not None and name in settings:
             raise click.UsageError(f"--{name} and --set {name}=... are the same: give one of them.")
         settings |= {} if value is None else {name: value}
-    check_agent(agent)
+    check_agent_name(agent)
     continuous = is_continuous(options["problem"])
     problem = make_problem(**options)
 
@@ -229,8 +227,6 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
     from qrmax.training.stopping import as_rule
     from qrmax.training.warm_up import warm_up
 
-    if published:
-        settings["published"] = True
     given = {key: value for key, value in rule.items() if value is not None}
     if stop is None:
         stop = "success" if continuous else "exact"
@@ -244,7 +240,7 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         **settings,
     )
     with compile_notice(not quiet):
-        warm_up(agent, published=published)
+        warm_up(agent)
     return session
 
 
@@ -293,7 +289,6 @@ def _print(
 ) -> None:
     rule, every = training.stop.name, training.evaluate_every
     config = asdict(outcome.agent.config)
-    published = bool(config.pop("published", False))
     problem, evaluation = outcome.problem, outcome.evaluation
     gap, best = outcome.gap, outcome.best
     assert problem is not None  # the command line plays problems only
@@ -305,7 +300,6 @@ def _print(
         print_json(
             {
                 "agent": outcome.agent.name,
-                "published": published,
                 "problem": problem.name,
                 "seed": outcome.seed,
                 "steps": outcome.steps,
@@ -332,9 +326,9 @@ def _print(
     else:
         steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
     known, sampled = outcome.agent.known(), outcome.agent.perceives
-    buckets = getattr(outcome.agent, "buckets", None)
+    buckets = _buckets(outcome)
     facts = {
-        "agent": outcome.agent.name + (" (rules of the published code)" if published else ""),
+        "agent": outcome.agent.name,
         "problem": problem.name,
         "seed": str(outcome.seed),
         "steps": steps,
@@ -356,6 +350,12 @@ def _print(
         facts["stage 0 alone"] = f"{alone}, as a policy of its own"
     facts |= {what: str(file) for what, file in files.items() if file is not None}
     print_facts(facts)
+
+
+def _buckets(outcome: Run) -> Buckets | None:
+    from qrmax.agents.buckets.in_buckets import InBuckets
+
+    return outcome.agent.buckets if isinstance(outcome.agent, InBuckets) else None
 
 
 def _success(outcome: Run, evaluation: Evaluation) -> dict[str, str]:

@@ -122,7 +122,17 @@ def _parse_toml(source: Source) -> dict[str, Any]:
 
 
 def _built_in_protocol(name: str) -> dict[str, Any]:
-    return _parse_toml(Source.read(PROTOCOLS / f"{name}{SUFFIX}"))
+    protocol = _parse_toml(Source.read(PROTOCOLS / f"{name}{SUFFIX}"))
+    return {key: value for key, value in protocol.items() if key != "agents"}
+
+
+def _stand_ins(name: str | None) -> dict[str, str]:
+    """The agents that stand for others in a built-in protocol, by the names that they stand for."""
+    if name not in protocol_names():
+        return {}
+    protocol = _parse_toml(Source.read(PROTOCOLS / f"{name}{SUFFIX}"))
+    found: dict[str, str] = protocol.get("agents", {})
+    return found
 
 
 class _Made(NamedTuple):
@@ -137,6 +147,7 @@ class _Expansion:
 
     def __init__(self, source: Source, file: StudyFile, protocol: str | None) -> None:
         self.source, self.file, self.protocol = source, file, protocol
+        self.stand_ins = _stand_ins(protocol)
         self.layers: list[Layer] = [file]  # what counts most comes last
         if protocol in protocol_names():
             self.layers.insert(0, Layer.model_validate(_built_in_protocol(protocol)))
@@ -214,16 +225,15 @@ class _Expansion:
                 if fnmatchcase(made.spec.label, pattern):
                     settings |= by_agent.get(entry.agent, {})
         settings |= entry.model_extra or {}
+        agent = self.stand_ins.get(entry.agent, entry.agent)
         try:
-            config = make_session(
-                entry.agent, made.problem, stop=self.stop, **settings
-            ).agent.config
+            config = make_session(agent, made.problem, stop=self.stop, **settings).agent.config
         except MissingExtraError:  # it can still be looked at, and swept without this agent
-            config = make_config(entry.agent, settings)
+            config = make_config(agent, settings)
         return Cell(
             problem=made.spec,
             label=entry.label or entry.agent,
-            agent=entry.agent,
+            agent=agent,
             settings=_as_data(config),
         )
 

@@ -200,10 +200,9 @@ def _compile(runs: Iterable[RunSpec]) -> None:
     """Compile once what these runs need, so that the workers need not all do it."""
     from qrmax.training.warm_up import needs_compiling, warm_up
 
-    agents = {(run.cell.agent, bool(run.cell.settings.get("published"))) for run in runs}
-    for agent, published in sorted(agents):
+    for agent in sorted({run.cell.agent for run in runs}):
         if needs_compiling(agent):
-            warm_up(agent, published=published)
+            warm_up(agent)
 
 
 @dataclass(slots=True)
