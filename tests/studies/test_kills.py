@@ -55,7 +55,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     assert workers
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait(timeout=10) == -signal.SIGKILL
-    wait_until(lambda: not any(map(is_alive, workers)), seconds=5)
+    wait_until(lambda: not any(map(is_alive, workers)), seconds=20)
 
 
 def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_results(
@@ -100,7 +100,7 @@ def test_a_run_whose_worker_is_killed_goes_on_with_another(reference: Path, tmp_
             wait_until(lambda: checkpoints(tmp_path) and len(workers_of(process.pid)) == 2)
             time.sleep(moments.uniform(0.0, 0.3))
             os.kill(moments.choice(sorted(workers_of(process.pid))), signal.SIGKILL)
-            wait_until(lambda: len(workers_of(process.pid)) == 2, seconds=10)
+            wait_until(lambda: len(workers_of(process.pid)) == 2, seconds=30)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "results: 3 runs done\n")
     assert err.count("its worker died (signal 9, perhaps out of memory); goes on with another") == 2
