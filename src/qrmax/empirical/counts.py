@@ -1,11 +1,11 @@
-"""What has been seen: how often, leading where, paying what.
+"""Empirical transition counts and mean rewards.
 
 QR-Max counts the world and the machine apart, with the same counter and other indices; R-Max counts
 pairs of both with that counter once more. In the paper's names, for the world:
 
-    tau(s, a, s')   how often a in s led to s'         P(s' | s, a)    = tau / n
-    rho(s, a)       what it paid, in all               R_E(s, a)       = rho / n
-    n(s, a)         how often it was tried             known once n has reached the threshold
+    tau(s, a, s')   transitions from s to s' by a      P(s' | s, a)    = tau / n
+    rho(s, a)       sum of rewards                     R_E(s, a)       = rho / n
+    n(s, a)         visit count                        known once n has reached the threshold
 
 Only outcomes that were seen are stored: `outcome[i, j, k]` is the k-th of them, -1 where there are
 fewer.
@@ -27,11 +27,12 @@ from qrmax.empirical.growth import padded
 from qrmax.errors import ModelError
 
 NOTHING = -1  # no outcome has been seen in this place yet
+FOR_EVER = 2**31 - 1  # as a threshold: counts that go on
 FAR = 1e300  # no rewards add up to more
 
 
 class Estimate(NamedTuple):
-    """What the samples of a pair say."""
+    """The empirical model of a pair."""
 
     outcomes: NDArray[np.int32]  # [k]
     prob: NDArray[np.float64]  # [k]
@@ -48,9 +49,9 @@ class Counts(NamedTuple):
 
 
 class Counter:
-    """Counts samples of pairs (i, j) until each has had `threshold` of them.
+    """Counts samples of pairs (i, j) until each has had `threshold` of them, or for ever.
 
-    With `for_rewards`, so many of the first samples count for the mean reward.
+    With `for_rewards`, that many of the first samples count for the mean reward.
 
     >>> counter = Counter(2, 3, threshold=2)
     >>> counter.record(0, 1, outcome=5, reward=1.0)
@@ -66,7 +67,7 @@ class Counter:
         first: int,
         second: int,
         *,
-        threshold: int,
+        threshold: int = FOR_EVER,
         for_rewards: int | None = None,
         outcomes: int = 4,
     ) -> None:
