@@ -104,7 +104,7 @@ def backward_induction(
 
 
 class PolicyValues(NamedTuple):
-    """What a policy brings from the start."""
+    """Value, success probability and length of a policy from the start distribution."""
 
     start_value: float
     success: float
@@ -135,7 +135,7 @@ def evaluate(
 
 
 def _chain(product: TabularMDP, actions: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Where these actions lead, and what they pay."""
+    """Transition matrix and mean rewards of these actions."""
     pairs = np.arange(product.n_states)
     chain = np.zeros((product.n_states, product.n_states))
     succ, prob = product.succ[pairs, actions], product.prob[pairs, actions]
