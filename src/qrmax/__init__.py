@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from qrmax.machines.task_files import save_task as save_task
     from qrmax.planning.fine_grid import FineSolution as FineSolution
     from qrmax.planning.fine_grid import solve_continuous as solve_continuous
+    from qrmax.planning.incremental import IncrementalPlanner as IncrementalPlanner
     from qrmax.planning.policy_evaluation import Evaluation as Evaluation
     from qrmax.planning.policy_evaluation import evaluate as evaluate
     from qrmax.planning.staged_solution import StagedSolution as StagedSolution
@@ -76,6 +77,7 @@ _HOME = {
     "FineSolution": "planning.fine_grid",
     "GridMap": "worlds.grid",
     "Guard": "logic.guards",
+    "IncrementalPlanner": "planning.incremental",
     "LabelledMDP": "problems.labelled",
     "OfficeEnv": "worlds.gymnasium",
     "Problem": "problems.problem",

@@ -111,13 +111,6 @@ def test_what_the_machine_does_can_be_said_anew() -> None:
     assert planner.value[0, 0] == 2.0
 
 
-def test_an_action_is_learned_once() -> None:
-    planner = IncrementalPlanner(2, 1, 1, gamma=0.5, optimistic=1.0)
-    planner.learn_env(0, 0, succ=[1], prob=[1.0], reward=0.0)
-    with pytest.raises(ModelError, match="action 0 of state 0 is known already"):
-        planner.learn_env(0, 0, succ=[0], prob=[1.0], reward=0.0)
-
-
 @given(problems(NON_NEGATIVE), st.sampled_from([0.5, 0.9]), st.randoms(use_true_random=False))
 @settings(max_examples=amount(30, plain=6))
 def test_a_planner_without_a_task_solves_the_product(

@@ -26,6 +26,7 @@ from qrmax.empirical.growth import padded
 from qrmax.errors import ModelError
 
 NO_OUTCOME = -1  # an unused entry
+FOR_EVER = 2**31 - 1  # as a threshold: counts that go on
 MAX_TOTAL_REWARD = 1e300  # bound on a sum of rewards
 
 
@@ -52,7 +53,8 @@ class Counter:
     Arguments:
         first: the number of values of i.
         second: the number of values of j.
-        threshold: the samples of a pair after which its transitions are known.
+        threshold: the samples of a pair after which its transitions are known; by default counts
+            go on for ever.
         for_rewards: the samples used for the mean reward; by default as many.
         outcomes: initial room for distinct outcomes of a pair; grows on demand.
 
@@ -70,7 +72,7 @@ class Counter:
         first: int,
         second: int,
         *,
-        threshold: int,
+        threshold: int = FOR_EVER,
         for_rewards: int | None = None,
         outcomes: int = 4,
     ) -> None:
