@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from qrmax.agents.registry import agent_names, check_agent, make_config
+from qrmax.agents.registry import agent_names, check_agent_name, make_config
 from qrmax.errors import QRMaxError, StudyError, UnknownNameError, check_count, shown
 from qrmax.seeding import check_seed
 from qrmax.training.run import MAX_STEPS
@@ -169,7 +169,7 @@ def _settings_mistakes(by_agent: Any, path: str) -> Iterator[Mistake]:
 
 def _agent_mistakes(agent: Any, settings: dict[str, Any], path: str) -> Iterator[Mistake]:
     if isinstance(agent, str):
-        unknown = [*tried(path, check_agent, agent)]
+        unknown = [*tried(path, check_agent_name, agent)]
         yield from unknown or _each(settings, path, lambda one: make_config(agent, one))
 
 
