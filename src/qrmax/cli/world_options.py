@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 AFTER = "reward"  # the option that those of the worlds follow in the help
 NONE = "none"
+NOUNS = {int: "a whole number", float: "a number", str: "text"}
 METAVARS = {int: "INTEGER", float: "FLOAT", str: "TEXT"}
 
 
@@ -112,8 +113,8 @@ def _read_or_none(kind: type, ctx: click.Context, param: click.Parameter, value:
         return None
     try:
         return click.types.convert_type(kind).convert(value, param, ctx)
-    except click.BadParameter as error:
-        raise click.BadParameter(f"{error.message.rstrip('.')}, nor {NONE!r}.") from None
+    except click.BadParameter:
+        raise click.BadParameter(f"{value!r} is neither {NOUNS[kind]} nor {NONE!r}.") from None
 
 
 def _help(owners: list[Owner]) -> str:

@@ -234,6 +234,7 @@ def _complete(
             )
     grid = parsed.map if given_map is None else given_map
     task = parsed.task if given_task is None else given_task
+    parsed.world.check_map(given_map)
     if grid is None and parsed.world.chooses_map:
         raise _missing("map", parsed, name)
     if task is None:
@@ -243,13 +244,13 @@ def _complete(
 
 def _missing(what: str, parsed: ParsedName, name: str | None) -> ParameterError:
     """The error of a problem without a map or a task."""
-    names = parsed.world.problem_names()
     said = f"no {what} is given" if name is None else f"{name!r} names no {what}"
-    if parsed.world.chooses_map:
-        whole = f", such as {names[len(names) // 2]!r}" if names else ""
-    else:
-        whole = ", " + " or ".join(map(repr, names)) if names else ""
-    return ParameterError(f"{said}: give the whole name{whole}, or {what}=...")
+    names = parsed.world.problem_names()
+    fitting = [each for each in names if each.startswith(f"{name}/")] or names
+    whole = f"such as {fitting[0]!r}" if parsed.world.chooses_map and names else ""
+    whole = whole or " or ".join(map(repr, names))
+    give = f"give the whole name, {whole}, or" if whole else "give"
+    return ParameterError(f"{said}: {give} {what}=...")
 
 
 def _propositions(world: World[AnyProblem]) -> Iterable[str]:

@@ -59,7 +59,7 @@ class World(Generic[Made]):
     >>> river.problem_names()
     ['river-swim/patrol', 'river-swim/noisy-patrol']
     >>> river.problem(task="patrol", size=4)
-    Problem('river-swim/patrol': 6 states x 2 task states, 2 actions)
+    Problem('river-swim/patrol': 8 states x 2 task states, 2 actions)
     """
 
     name: str
@@ -130,6 +130,11 @@ class World(Generic[Made]):
         """Whether a task may stand in the name of a problem; with maps to choose any task may."""
         return self.chooses_map or task in self.tasks or self._of_family(task) in task_names()
 
+    def check_map(self, given: AnyMap | None) -> None:
+        """Raise a `ParameterError` if a map is given to a world that has none to choose."""
+        if given is not None and self.maps is None:
+            raise ParameterError(f"{self.name!r} has a map already; leave out map=...")
+
     def task(self, task: AnyTask, grid: GridMap | None = None) -> RewardMachine:
         """Return a task: one of the world's own by its name, or any other; see `load_task`."""
         if isinstance(task, RewardMachine):
@@ -198,9 +203,8 @@ class World(Generic[Made]):
         return machine
 
     def _grid(self, given: AnyMap | None) -> GridMap | None:
+        self.check_map(given)
         if self.maps is None:
-            if given is not None:
-                raise ParameterError(f"{self.name!r} has a map already; leave out map=...")
             return None
         wanted = self.maps.default if given is None else given
         if wanted is None:
