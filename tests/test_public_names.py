@@ -7,6 +7,7 @@ Problem ProblemEnv QRMaxError QRMaxWarning RewardMachine Run Solution StagedSolu
 TabularMDP TaskWrapper __version__ check_task compile_formula curves evaluate load load_map
 load_model load_study load_task make minigrid patterns results save_model save_task solve
 solve_continuous solve_horizon sweep train
+MapFolder Options World make_continuous register_world
 """
 
 

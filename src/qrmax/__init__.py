@@ -58,13 +58,18 @@ if TYPE_CHECKING:
     from qrmax.training.run import Run as Run
     from qrmax.training.run import train as train
     from qrmax.worlds.catalog import make as make
+    from qrmax.worlds.catalog import make_continuous as make_continuous
     from qrmax.worlds.grid import GridMap as GridMap
     from qrmax.worlds.grid import load_map as load_map
     from qrmax.worlds.gymnasium import ContinuousEnv as ContinuousEnv
     from qrmax.worlds.gymnasium import OfficeEnv as OfficeEnv
     from qrmax.worlds.gymnasium import ProblemEnv as ProblemEnv
     from qrmax.worlds.gymnasium import TaskWrapper as TaskWrapper
+    from qrmax.worlds.map_folder import MapFolder as MapFolder
     from qrmax.worlds.minigrid import minigrid as minigrid
+    from qrmax.worlds.options import Options as Options
+    from qrmax.worlds.world import World as World
+    from qrmax.worlds.world_registry import register_world as register_world
 
 _HOME = {
     "Agent": "agents.base",
@@ -79,7 +84,9 @@ _HOME = {
     "Guard": "logic.guards",
     "IncrementalPlanner": "planning.incremental",
     "LabelledMDP": "problems.labelled",
+    "MapFolder": "worlds.map_folder",
     "OfficeEnv": "worlds.gymnasium",
+    "Options": "worlds.options",
     "Problem": "problems.problem",
     "ProblemEnv": "worlds.gymnasium",
     "QRMaxError": "errors",
@@ -91,6 +98,7 @@ _HOME = {
     "Study": "studies.study",
     "TabularMDP": "problems.mdp",
     "TaskWrapper": "worlds.gymnasium",
+    "World": "worlds.world",
     "check_task": "machines.checks",
     "compile_formula": "logic.compiler",
     "curves": "studies.learning_curves",
@@ -101,8 +109,10 @@ _HOME = {
     "load_study": "studies.expand",
     "load_task": "machines.task_files",
     "make": "worlds.catalog",
+    "make_continuous": "worlds.catalog",
     "minigrid": "worlds.minigrid",
     "register_agent": "agents.registry",
+    "register_world": "worlds.world_registry",
     "results": "studies.results",
     "save_model": "problems.model_files",
     "save_task": "machines.task_files",

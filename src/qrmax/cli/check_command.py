@@ -96,7 +96,7 @@ def _what_there_is(maps: tuple[str, ...], named: str | None) -> _There:
     How what is named goes together is not known, so that any label is possible.
     """
     from qrmax.worlds.catalog import all_propositions
-    from qrmax.worlds.continuous import any_map
+    from qrmax.worlds.map_catalog import any_map
 
     labels = [label for given in maps for label in any_map(given).labels()]
     if named is not None:

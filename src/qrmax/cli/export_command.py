@@ -10,16 +10,18 @@ from click.core import ParameterSource
 
 from qrmax.cli.output import OutputFile, examples
 from qrmax.cli.problems import is_continuous, make_problem, problem_options
+from qrmax.cli.world_options import ProblemCommand
 from qrmax.source import write_whole
 
 
 @click.command(
+    cls=ProblemCommand,
     epilog=examples(
         "qrmax export office/map1/exp5 -o exp5.drn",
         "qrmax export office/map1/exp5 --slip 0.1 --world-only -o map1.drn",
         "qrmax export --map my.txt --task my.toml -o my.drn",
         "qrmax export some.run -o policy.json --reader policy_reader.py",
-    )
+    ),
 )
 @problem_options
 @click.option(

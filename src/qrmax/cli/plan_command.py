@@ -29,6 +29,7 @@ from qrmax.cli.problems import (
     problem_options,
     usual_agent,
 )
+from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import QRMaxWarning, warn
 from qrmax.theory import (
     CONCENTRATIONS,
@@ -58,11 +59,12 @@ BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": 
 
 
 @click.command(
+    cls=ProblemCommand,
     epilog=examples(
         "qrmax plan office/map3/exp5 --agent rmax --epsilon 0.1 --delta 0.05",
         "qrmax plan --map my.txt --task my.toml --gamma 0.95 --json",
         "qrmax plan paper/table4 --protocol as-published",
-    )
+    ),
 )
 @problem_options
 @agent_option

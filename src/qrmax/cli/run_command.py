@@ -29,6 +29,7 @@ from qrmax.cli.problems import (
     problem_options,
     usual_agent,
 )
+from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import SourceError
 from qrmax.source import check_output
 from qrmax.studies.interrupt import interruptible
@@ -67,6 +68,7 @@ def _read_value(text: str) -> Any:
 
 
 @click.command(
+    cls=ProblemCommand,
     epilog=examples(
         "qrmax run office/map1/exp5 --agent qrmax-rm --seed 7 --set t_env=20",
         "qrmax run office/map1/exp5 --agent rmax --save rmax.run",
@@ -75,7 +77,7 @@ def _read_value(text: str) -> Any:
         "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
         "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
-    )
+    ),
 )
 @problem_options
 @agent_option

@@ -48,7 +48,7 @@ def show() -> None:
 def show_map(name: str, output: Path | None, as_json: bool) -> None:
     """Show MAP: the name of a built-in one, or your own file."""
     kind = None if output is None else picture_format(output)
-    from qrmax.worlds.continuous import any_map, cell_size
+    from qrmax.worlds.map_catalog import any_map, cell_size
     from qrmax.worlds.picture import write
 
     grid = any_map(name)
@@ -148,7 +148,8 @@ def _task(name: str, map_: str | None) -> RewardMachine:
     """The task, on its map where one is given or named."""
     from qrmax.machines.task_files import load_task, task_names
     from qrmax.worlds.catalog import is_world, make
-    from qrmax.worlds.continuous import task_on_map
+    from qrmax.worlds.grid import GridMap
+    from qrmax.worlds.map_catalog import task_on_map
 
     is_problem = "/" in name and is_world(name) and name not in task_names()
     if map_ is not None:
@@ -159,7 +160,7 @@ def _task(name: str, map_: str | None) -> RewardMachine:
     if not is_problem:
         return load_task(name)
     problem = make(name)
-    place = problem.name if problem.world is None else problem.world.name
+    place = problem.world.name if isinstance(problem.world, GridMap) else problem.name
     return _restricted(problem.machine, problem.labels, place)
 
 

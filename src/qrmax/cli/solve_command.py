@@ -18,6 +18,7 @@ from qrmax.cli.output import (
 )
 from qrmax.cli.print_moves import show_moves, show_moves_between
 from qrmax.cli.problems import is_continuous, make_problem, problem_options
+from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import check_count, check_range
 
 if TYPE_CHECKING:
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=ProblemCommand,
     epilog=examples(
         "qrmax solve office/map1/exp5 --slip 0.1 --show",
         "qrmax solve office/map1/exp5 --horizon 150 --gamma 1",
         "qrmax solve --map my.txt --task my.toml --json",
         "qrmax solve continuous/frozen-lake/abc --noise 0.02",
-    )
+    ),
 )
 @problem_options
 @click.option("--gamma", type=float, default=0.9, show_default=True, help="The discount.")

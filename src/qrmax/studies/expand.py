@@ -78,10 +78,10 @@ from qrmax.training.stopping import as_rule, make_rule
 from qrmax.worlds import grid as maps
 from qrmax.worlds.catalog import (
     all_names,
-    is_office,
-    map_and_task,
+    is_default_world,
     option_names,
     options_of,
+    problem_parts,
     unknown_problem,
 )
 
@@ -284,11 +284,12 @@ def _problem_spec(
     study: Source, entry: ProblemEntry, name: str | None, options: Any
 ) -> ProblemSpec:
     """A problem by its name if all of it is built in; otherwise its files, as text."""
-    if not is_office(name):
+    if not is_default_world(name):
         own_map = None if entry.map is None else _find_map(study, entry.map)
         own_task = None if entry.task is None else _find_task(study, entry.task)
         return ProblemSpec("", name, own_map, own_task, _as_data(options))
-    grid, task = map_and_task(name, entry.map, entry.task)
+    parts = problem_parts(name, entry.map, entry.task)
+    grid, task = str(parts.map), str(parts.task)
     if grid in maps.map_names() and task in tasks.task_names():
         name = f"office/{grid}/{task.removeprefix(f'{grid}/')}"
         return ProblemSpec("", name, None, None, _as_data(options))

@@ -188,9 +188,9 @@ def _option_mistakes(options: dict[str, Any], path: str) -> Iterator[Mistake]:
 
 def _check_option(option: dict[str, Any]) -> None:
     [name] = option
-    kinds = [kind for kind in kinds_of_options() if name in kind.__slots__]
+    kinds = [kind for kind in kinds_of_options() if name in kind.names()]
     if not kinds:
-        known = {name for kind in kinds_of_options() for name in kind.__slots__}
+        known = {name for kind in kinds_of_options() for name in kind.names()}
         raise UnknownNameError("option", name, known)
     *others, last = kinds
     for kind in others:
