@@ -59,8 +59,9 @@ if TYPE_CHECKING:
     from qrmax.worlds.gymnasium import ContinuousEnv as ContinuousEnv
     from qrmax.worlds.gymnasium import OfficeEnv as OfficeEnv
     from qrmax.worlds.gymnasium import ProblemEnv as ProblemEnv
-    from qrmax.worlds.gymnasium import TaskWrapper as TaskWrapper
     from qrmax.worlds.minigrid import minigrid as minigrid
+    from qrmax.worlds.task_wrapper import TaskWrapper as TaskWrapper
+    from qrmax.worlds.vector_task_wrapper import VectorTaskWrapper as VectorTaskWrapper
 
 _HOME = {
     "ContinuousEnv": "worlds.gymnasium",
@@ -83,7 +84,8 @@ _HOME = {
     "StagedSolution": "planning.staged_solution",
     "Study": "studies.study",
     "TabularMDP": "problems.mdp",
-    "TaskWrapper": "worlds.gymnasium",
+    "TaskWrapper": "worlds.task_wrapper",
+    "VectorTaskWrapper": "worlds.vector_task_wrapper",
     "check_task": "machines.checks",
     "compile_formula": "logic.compiler",
     "curves": "studies.learning_curves",

@@ -249,7 +249,8 @@ def _task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
     """The layer that has the task, its machine, and whether labels belong to whole steps."""
     if isinstance(env, AbsentEnv):
         return env, env.machine, env.labels_steps
-    from qrmax.worlds.gymnasium import TaskWrapper, WorldEnv  # loads gymnasium
+    from qrmax.worlds.gymnasium import WorldEnv  # loads gymnasium
+    from qrmax.worlds.task_wrapper import TaskWrapper
 
     layer = env
     while layer is not None:
