@@ -21,6 +21,7 @@ from qrmax.worlds.on_import import after_import
 
 if TYPE_CHECKING:
     from qrmax import patterns as patterns
+    from qrmax import sb3 as sb3
     from qrmax.errors import QRMaxError as QRMaxError
     from qrmax.errors import QRMaxWarning as QRMaxWarning
     from qrmax.logic.compiler import compile_formula as compile_formula
@@ -107,7 +108,7 @@ _HOME = {
     "train": "training.run",
 }
 
-_MODULES = ("patterns",)
+_MODULES = ("patterns", "sb3")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

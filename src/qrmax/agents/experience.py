@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from qrmax.errors import ParameterError
+from qrmax.logic.guards import Label
 from qrmax.machines.machine_table import MachineTable
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.problems.simulator import Step
@@ -51,7 +52,8 @@ class Task(Protocol):
     """Where the machine is known from: a `Problem`, say."""
 
     machine: RewardMachine
-    table: MachineTable  # over the labels that there are; it may grow
+    labels: Sequence[Label]  # those that there are; they may become more
+    table: MachineTable  # over these labels
 
 
 class Counterfactual:
