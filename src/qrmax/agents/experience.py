@@ -52,8 +52,12 @@ class Task(Protocol):
     """Where the machine is known from: a `Problem`, say."""
 
     machine: RewardMachine
-    labels: Sequence[Label]  # those that there are; they may become more
-    table: MachineTable  # over these labels
+    table: MachineTable  # over the labels that there are; it may grow
+
+    @property
+    def labels(self) -> Sequence[Label]:
+        """The labels, in the order of the table."""
+        ...
 
 
 class Counterfactual:
