@@ -77,13 +77,28 @@ class Counterfactual:
             )
         self.task = task
         self.live = np.flatnonzero(~task.table.terminal).tolist()
+        self._table = task.table  # the one that is remembered:
+        self._steps: dict[tuple[int, bool], Sequence[TaskStep]] = {}  # label, world_ended
 
     def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:  # noqa: ARG002 (it is any q)
         """The step in every machine state, in order."""
         table = self.task.table
-        nexts = table.next_state[:, step.label, 0].tolist()
-        rewards = table.reward[:, step.label, 0].tolist()
-        return [
-            TaskStep(p, nexts[p], rewards[p], bool(step.world_ended or table.terminal[nexts[p]]))
-            for p in self.live
-        ]
+        if table is not self._table:  # it has grown, or labels are numbered anew
+            self._table = table
+            self._steps.clear()
+        case = (step.label, step.world_ended)
+        steps = self._steps.get(case)
+        if steps is None:
+            steps = self._steps[case] = _steps_of(table, self.live, *case)
+        return steps
+
+
+def _steps_of(
+    table: MachineTable, live: Sequence[int], label: int, world_ended: bool
+) -> Sequence[TaskStep]:
+    nexts = table.next_state[:, label, 0].tolist()
+    rewards = table.reward[:, label, 0].tolist()
+    return tuple(
+        TaskStep(p, nexts[p], rewards[p], bool(world_ended or table.terminal[nexts[p]]))
+        for p in live
+    )

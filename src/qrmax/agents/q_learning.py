@@ -68,11 +68,14 @@ class QLearning(Tabular):
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Move Q(s, q, a) towards what this step promises; never to 0 on truncation."""
+        alpha, gamma = self.config.alpha, self.config.gamma
+        values, next_values = self.qt[s, :, a], self.qt[step.s]  # [q], [q, a]
         for p, p_next, r_task, terminated in self.experience(q, step):
             target = step.r_env + r_task
             if not terminated:
-                target += self.config.gamma * self.qt[step.s, p_next].max()
-            self.qt[s, p, a] += self.config.alpha * (target - self.qt[s, p, a])
+                target += gamma * max(next_values[p_next].tolist())
+            value = values.item(p)
+            values[p] = value + alpha * (target - value)
 
     def fast_forward(self, simulator: Play, limit: int) -> Ahead:
         """All of it, compiled: no step needs thought."""
