@@ -18,6 +18,8 @@ def among_best(values: FloatArray, slack: float, rng: Chance) -> int:
     """
     row = values.tolist()
     best = max(row)
+    if slack == 0.0 and row.count(best) == 1:  # mostly, and soon told
+        return row.index(best)
     least = best - slack * abs(best)
     candidates = [a for a, value in enumerate(row) if value >= least]
     if len(candidates) == 1:

@@ -69,13 +69,17 @@ class QLearning(Tabular):
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Move Q(s, q, a) towards what this step promises; never to 0 on truncation."""
         alpha, gamma = self.config.alpha, self.config.gamma
-        values, next_values = self.qt[s, :, a], self.qt[step.s]  # [q], [q, a]
+        s_next, r_env = step.s, step.r_env
+        values, after = self.qt[s, :, a], self.qt[s_next].tolist()  # [q], [q][a]
         for p, p_next, r_task, terminated in self.experience(q, step):
-            target = step.r_env + r_task
+            target = r_env + r_task
             if not terminated:
-                target += gamma * max(next_values[p_next].tolist())
+                target += gamma * max(after[p_next])
             value = values.item(p)
-            values[p] = value + alpha * (target - value)
+            value += alpha * (target - value)
+            values[p] = value
+            if s_next == s:  # the next machine state is to see it
+                after[p][a] = value
 
     def fast_forward(self, simulator: Play, limit: int) -> Ahead:
         """All of it, compiled: no step needs thought."""

@@ -70,17 +70,15 @@ class Labelling:
         """
         if self.of_observations is None:
             return self.reader.machine.index(self.reader.machine.initial), self.reader.read(())
-        reading = self._read(self.of_observations(observation, info), observation)
+        reading = self.read(None, None, observation, info)
         return self.reader.first(reading), reading
 
     def read(self, before: Any, action: Any, observation: Any, info: Info) -> Reading:
         """The label of a transition."""
-        if self.of_observations is not None:
-            return self._read(self.of_observations(observation, info), observation)
-        assert self.of_transitions is not None  # the constructor saw to it
-        return self._read(self.of_transitions(before, action, observation, info), observation)
-
-    def _read(self, returned: Iterable[str], observation: Any) -> Reading:
+        if self.of_transitions is None:
+            returned = self.of_observations(observation, info)  # type: ignore[misc]  # one is there
+        else:
+            returned = self.of_transitions(before, action, observation, info)
         try:
             return self.reader.read(returned, self._where)
         except GuardError as error:

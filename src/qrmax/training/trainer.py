@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from qrmax.agents.base import Agent, AgentConfig, Lesson, Play, Sizes, Tabular
+from qrmax.agents.base import Agent, AgentConfig, Play, Sizes, Tabular
 from qrmax.agents.registry import make_agent
 from qrmax.errors import ParameterError, check_count, check_flag, warn
 from qrmax.planning.compilation import seconds_compiling
@@ -136,6 +136,7 @@ class Session:
         if self.referee is None and getattr(config, "v_max", None) is None:
             self._r_max = getattr(config, "r_max", None)
             self._r_min = getattr(config, "r_min", None)
+        self._rewards_expected = self._r_max is not None or self._r_min is not None
 
     def events(self) -> Iterator[Event]:
         """Train on, until a rule is met or the budget is spent."""
@@ -217,8 +218,10 @@ class Session:
                 taken, lesson = agent.fast_forward(player, target - self.progress.step)
                 self.progress.step += taken
                 if lesson is not None:
-                    self._learn(lesson)
+                    agent.update(*lesson)
+                    self._cut()
             return
+        progress, clocked = self.progress, type(agent).over is not Agent.over
         for _ in range(min(limit, PYTHON_STRETCH)):
             if player.over:
                 player.reset()
@@ -226,12 +229,15 @@ class Session:
             s, q = player.s, player.q
             a = agent.act(s, q)
             step = player.step(a)
-            self._learn(Lesson(s, q, a, step))
-            self.progress.step += 1
-            self._warn_of_rewards(step.r_env + step.r_task)
+            agent.update(s, q, a, step)
+            if clocked:
+                self._cut()
+            progress.step += 1
+            if self._rewards_expected:
+                self._warn_of_rewards(step.r_env + step.r_task)
 
-    def _learn(self, lesson: Lesson) -> None:
-        self.agent.update(*lesson)
+    def _cut(self) -> None:
+        """End the episode if the agent does, by a clock of its own."""
         if self.agent.over and not self.player.over:
             self.player.cut()
 
