@@ -54,7 +54,7 @@ class CounterfactualReplayBuffer(DictReplayBuffer):
     from the `info` of the wrapper. Truncation is not the end of an episode: such a transition
     bootstraps, unless the machine ends the episode.
 
-    Args:
+    Arguments:
         buffer_size: The number of transitions to hold, counterfactual ones included.
         observation_space: The observation space of a `TaskWrapper`.
         action_space: Its action space.

@@ -27,7 +27,7 @@ from qrmax.worlds.numbering import Numbering
 class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Any Gymnasium environment, with a task on top.
 
-    Args:
+    Arguments:
         env: The environment, as `gymnasium.make` makes it.
         task: A `RewardMachine`, or what `load_task` takes: a formula, the name of a built-in task,
             the path of a file.

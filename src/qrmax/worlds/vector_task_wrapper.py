@@ -42,7 +42,7 @@ OWN_STREAM = 0x7A5C  # so that a machine does not draw the numbers of an environ
 class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     """Any vector environment of Gymnasium, with a task on top of each sub-environment.
 
-    Args:
+    Arguments:
         env: The vector environment, as `gymnasium.make_vec` makes it.
         task: A `RewardMachine`, a formula, or the name or file of a task, as for `TaskWrapper`.
         labels: The labelling function or mapping of `TaskWrapper`. It is called for each
