@@ -70,3 +70,13 @@ def test_the_door_is_opened_with_the_key_and_shut_behind() -> None:
 
 def test_an_example_is_the_same_whenever_it_is_run() -> None:
     assert output_of("cliff_walking") == output_of("cliff_walking", hash_seed=2)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("stable_baselines3") is None,
+    reason="Stable-Baselines3 is not installed (the extra 'dqn')",
+)
+def test_learners_of_stable_baselines3_walk_to_the_corner_and_back() -> None:
+    shown = output_of("sb3_learners").splitlines()
+    assert [line.split(":")[0] for line in shown[1:]] == ["PPO", "DQN", "DQN, counterfactual"]
+    assert all(line.endswith(" 0 1 2 1 0  success") for line in shown[1:])

@@ -21,6 +21,7 @@ from qrmax.worlds.on_import import after_import
 
 if TYPE_CHECKING:
     from qrmax import patterns as patterns
+    from qrmax import sb3 as sb3
     from qrmax.agents.base import Agent as Agent
     from qrmax.agents.base import AgentConfig as AgentConfig
     from qrmax.agents.registry import register_agent as register_agent
@@ -64,10 +65,11 @@ if TYPE_CHECKING:
     from qrmax.worlds.gymnasium import ContinuousEnv as ContinuousEnv
     from qrmax.worlds.gymnasium import OfficeEnv as OfficeEnv
     from qrmax.worlds.gymnasium import ProblemEnv as ProblemEnv
-    from qrmax.worlds.gymnasium import TaskWrapper as TaskWrapper
     from qrmax.worlds.map_folder import MapFolder as MapFolder
     from qrmax.worlds.minigrid import minigrid as minigrid
     from qrmax.worlds.options import Options as Options
+    from qrmax.worlds.task_wrapper import TaskWrapper as TaskWrapper
+    from qrmax.worlds.vector_task_wrapper import VectorTaskWrapper as VectorTaskWrapper
     from qrmax.worlds.world import World as World
     from qrmax.worlds.world_registry import register_world as register_world
 
@@ -97,7 +99,8 @@ _HOME = {
     "StagedSolution": "planning.staged_solution",
     "Study": "studies.study",
     "TabularMDP": "problems.mdp",
-    "TaskWrapper": "worlds.gymnasium",
+    "TaskWrapper": "worlds.task_wrapper",
+    "VectorTaskWrapper": "worlds.vector_task_wrapper",
     "World": "worlds.world",
     "check_task": "machines.checks",
     "compile_formula": "logic.compiler",
@@ -123,7 +126,7 @@ _HOME = {
     "train": "training.run",
 }
 
-_MODULES = ("patterns",)
+_MODULES = ("patterns", "sb3")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

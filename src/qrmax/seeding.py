@@ -47,10 +47,12 @@ class Stream:
 
     def random(self) -> float:
         """The next number in [0, 1)."""
-        self.refill(1)
-        number = float(self.block[self.at[0]])
-        self.at[0] += 1
-        return number
+        at = self.at.item()
+        if at == len(self.block):
+            self.refill(1)
+            at = self.at.item()
+        self.at[0] = at + 1
+        return self.block.item(at)
 
     def apart(self, name: str) -> np.random.Generator:
         """A generator derived from the name and this stream's position, which stays the same."""

@@ -78,6 +78,7 @@ class Counter:
     ) -> None:
         self.for_moves = threshold  # t_T
         self.for_rewards = threshold if for_rewards is None else for_rewards  # t_R
+        self.threshold = max(self.for_moves, self.for_rewards)  # samples that make a pair known
         self.counts = Counts(
             n=np.zeros((first, second), dtype=np.int32),
             outcome=np.full((first, second, outcomes), NO_OUTCOME, dtype=np.int32),
@@ -85,10 +86,10 @@ class Counter:
             rho=np.zeros((first, second)),
         )
 
-    @property
-    def threshold(self) -> int:
-        """The number of samples after which a pair is known."""
-        return max(self.for_moves, self.for_rewards)
+    def count_rewards(self, samples: int) -> None:
+        """Let so many of the first samples count for the mean reward."""
+        self.for_rewards = samples
+        self.threshold = max(self.for_moves, samples)
 
     def is_known(self, i: int, j: int) -> bool:
         """Whether (i, j) has enough samples."""
@@ -96,7 +97,7 @@ class Counter:
 
     def record(self, i: int, j: int, outcome: int, reward: float) -> bool:
         """Count a sample unless (i, j) is known; return whether it has just become known."""
-        n = self.counts.n[i, j]
+        n = self.counts.n.item(i, j)
         if n >= self.threshold:
             return False
         if n < self.for_moves:
@@ -105,8 +106,8 @@ class Counter:
             self.counts.tau[i, j, k] += 1
         if n < self.for_rewards:
             self.counts.rho[i, j] += reward
-        self.counts.n[i, j] += 1
-        return self.is_known(i, j)
+        self.counts.n[i, j] = n + 1
+        return n + 1 >= self.threshold
 
     def estimate(self, i: int, j: int) -> Estimate:
         """The outcomes of (i, j), their probabilities, and the mean reward."""

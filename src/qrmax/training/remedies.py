@@ -7,7 +7,6 @@ from typing import Any
 
 from qrmax.agents.buckets.in_buckets import InBuckets
 from qrmax.agents.model_based import ModelBased
-from qrmax.agents.registry import agent_names
 from qrmax.training.domains.domain import Domain
 from qrmax.training.trainer import Session
 

@@ -18,14 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from qrmax.agents.base import (
-    Agent,
-    AgentConfig,
-    FastForwardResult,
-    RewardBounds,
-    Tabular,
-    Transition,
-)
+from qrmax.agents.base import Agent, AgentConfig, FastForwardResult, RewardBounds, Tabular
 from qrmax.agents.compiled import runs_compiled
 from qrmax.agents.outside import checked_act, checked_policy
 from qrmax.agents.registry import AgentLike, make_agent
@@ -41,6 +34,7 @@ from qrmax.training.stopping import StoppingRule
 STRETCH = 50_000  # steps between two events where the loop is compiled
 PYTHON_STRETCH = 500
 FULL_CURVE = 128  # from here on, a curve has fewer rows than there are checks
+NO_BOUNDS = RewardBounds()  # on the rewards of a step
 STREAMS = ("world", "agent", "evaluation")
 
 
@@ -131,7 +125,7 @@ class Session:
         self._fast_forward = self._compiled_loop()
         self.progress = Progress()
         self.curve: list[Point] = []
-        self._bounds = RewardBounds() if domain.rewards_known else config.reward_bounds
+        self._bounds = NO_BOUNDS if domain.rewards_known else config.reward_bounds
 
     def _compiled_loop(self) -> Callable[[Any, int], FastForwardResult] | None:
         """The compiled loop, if the domain, the agent and the caller allow it."""
@@ -219,8 +213,10 @@ class Session:
                 taken, transition = self._fast_forward(player, target - self.progress.step)
                 self.progress.step += taken
                 if transition is not None:
-                    self._learn(transition)
+                    agent.update(*transition)
+                    self._cut()
             return
+        progress, clocked = self.progress, type(agent).episode_over is not Agent.episode_over
         for _ in range(min(limit, PYTHON_STRETCH)):
             if player.over:
                 player.reset()
@@ -228,12 +224,15 @@ class Session:
             s, q = player.s, player.q
             a = self._act(s, q)
             step = player.step(a)
-            self._learn(Transition(s, q, a, step))
-            self.progress.step += 1
-            self._warn_of_rewards(step.r_env + step.r_task)
+            agent.update(s, q, a, step)
+            if clocked:
+                self._cut()
+            progress.step += 1
+            if self._bounds != NO_BOUNDS:
+                self._warn_of_rewards(step.r_env + step.r_task)
 
-    def _learn(self, transition: Transition) -> None:
-        self.agent.update(*transition)
+    def _cut(self) -> None:
+        """End the episode if the agent does, by a clock of its own."""
         if self.agent.episode_over and not self.player.over:
             self.player.cut()
 

@@ -24,29 +24,22 @@ In worlds with real-valued positions the state is the position:
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from qrmax.errors import GuardError, ParameterError, check_flag, shown
-from qrmax.logic.formula import Formula
-from qrmax.logic.guards import Label, as_label
-from qrmax.machines.reward_machine import RewardMachine
-from qrmax.machines.task_files import AnyTask, load_task
+from qrmax.errors import ParameterError
+from qrmax.machines.task_files import AnyTask
 from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator, check_continuous
 from qrmax.problems.problem import Problem, check_problem
 from qrmax.problems.simulator import Simulator
 from qrmax.worlds.catalog import make, make_continuous
 from qrmax.worlds.grid import ACTIONS, MOVES, GridMap
 from qrmax.worlds.map_folder import AnyMap
-from qrmax.worlds.numbering import Numbering
 from qrmax.worlds.picture import Walker, write
 from qrmax.worlds.picture import draw as draw_picture
 from qrmax.worlds.world import AnyProblem, World
@@ -305,156 +298,6 @@ def _refuse_options(options: dict[str, Any]) -> None:
             f"{', '.join(options)} given beside a problem, which has its rules already; "
             "give its name instead, such as 'continuous/line/ab'"
         )
-
-
-class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Any Gymnasium environment, with a task on top.
-
-    `task` is a `RewardMachine`, or what `load_task` takes: a formula, the name of a built-in task,
-    the path of a file. `labels(observation, info)` says what is true after a step (and after a
-    reset): the names of the propositions, `{"edge"}`, or a mapping of names to True and False,
-    `{"edge": observation == 3, "home": observation == 0}`. Where it depends on the whole step, give
-    `transition_labels(observation, action, next_observation, info)` instead.
-
-    >>> import gymnasium, qrmax
-    >>> names = {0: {"home"}, 3: {"edge"}}
-    >>> env = qrmax.TaskWrapper(
-    ...     gymnasium.make("FrozenLake-v1", is_slippery=False),
-    ...     "F(edge & F home)",
-    ...     labels=lambda observation, info: names.get(observation, ()),
-    ... )
-    >>> env.reset(seed=0)[0]
-    {'state': 0, 'task': 0}
-
-    The observation is that of the environment, under "state", and the number of the task's state,
-    under "task". The reward is what the environment pays and what the task pays; `info` keeps what
-    it had, and has `r_env`, `r_task`, `label`, `success` and `world_ended` added. An episode ends
-    where either ends it (`world_ended` says whether the environment has); truncation is the
-    environment's own. With `env_reward=False` what the environment pays does not count. A random
-    machine draws from the environment's `np_random`, so that `reset(seed=...)` settles both.
-    `machine` is the task as a machine; `numbering` numbers finite observations, for tables.
-    """
-
-    def __init__(
-        self,
-        env: gymnasium.Env[Any, Any],
-        task: AnyTask,
-        labels: Callable[[Any, Info], Iterable[str]] | None = None,
-        *,
-        transition_labels: Callable[[Any, Any, Any, Info], Iterable[str]] | None = None,
-        env_reward: bool = True,
-    ) -> None:
-        machine = _machine(task)
-        RecordConstructorArgs.__init__(  # so that Gymnasium can make another one like it
-            self,
-            task=machine,
-            labels=labels,
-            transition_labels=transition_labels,
-            env_reward=env_reward,
-        )
-        if not isinstance(env, gymnasium.Env):
-            raise ParameterError(
-                f"env is {shown(env)}; needed: one environment, as gymnasium.make makes it"
-            )
-        gymnasium.Wrapper.__init__(self, env)
-        if (labels is None) == (transition_labels is None):
-            raise ParameterError("TaskWrapper needs either labels=... or transition_labels=...")
-        given = transition_labels if labels is None else labels
-        if not callable(given):
-            raise ParameterError(
-                f"labels are {shown(given)}; needed: a function, such as "
-                "labels=lambda observation, info: names.get(observation, ())"
-            )
-        check_flag("env_reward", env_reward)
-        self.env_reward = env_reward
-        self.machine = machine
-        self.labelling = labels
-        self.step_labelling = transition_labels
-        self.observation_space = spaces.Dict(
-            {
-                "state": env.observation_space,
-                "task": spaces.Discrete(len(machine.states)),
-            }
-        )
-        self._task = machine.initial
-        self._observation: Any = None
-
-    @property
-    def labels_steps(self) -> bool:
-        """Whether labels belong to whole steps, not to what is observed after them."""
-        return self.step_labelling is not None
-
-    @cached_property
-    def numbering(self) -> Numbering:
-        """Numbers for the environment's observations; an error where they are not finite."""
-        return Numbering(self.env.observation_space)
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, Info]:
-        """Start an episode; the machine reads the label of the first observation."""
-        self._observation, info = self.env.reset(seed=seed, options=options)
-        label = frozenset[str]()
-        self._task = self.machine.initial
-        if self.labelling is not None:
-            label = self._label(self.labelling(self._observation, info))
-            self._task = self.machine.reset(label)
-        return self._seen(), self._told(info, 0.0, 0.0, label, world_ended=False)
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
-        """Act, then let the machine read the label of what came of it."""
-        before = self._observation
-        self._observation, reward, terminated, truncated, info = self.env.step(action)
-        if self.labelling is not None:
-            label = self._label(self.labelling(self._observation, info))
-        else:
-            assert self.step_labelling is not None  # the constructor saw to it
-            label = self._label(self.step_labelling(before, action, self._observation, info))
-        rng = self.np_random if self.machine.is_random else None
-        self._task, r_task = self.machine.step(self._task, label, rng)
-        r_env = float(reward) if self.env_reward else 0.0
-        ended = terminated or self._task in self.machine.terminal
-        return (
-            self._seen(),
-            r_env + r_task,
-            ended,
-            truncated,
-            self._told(info, r_env, r_task, label, world_ended=bool(terminated)),
-        )
-
-    def _label(self, returned: Iterable[str]) -> Label:
-        """What a labelling function has returned, as a label."""
-        what = "transition_labels" if self.labels_steps else "labels"
-        try:
-            return as_label(returned, f"what {what}(...) returned")
-        except GuardError as error:
-            raise GuardError(f"{error} (observed: {shown(self._observation)})") from None
-
-    def _seen(self) -> dict[str, Any]:
-        return {"state": self._observation, "task": self.machine.index(self._task)}
-
-    def _told(
-        self, info: Info, r_env: float, r_task: float, label: Label, *, world_ended: bool
-    ) -> Info:
-        ours = {
-            "r_env": r_env,
-            "r_task": r_task,
-            "label": tuple(sorted(label)),
-            "success": self._task in self.machine.success,
-            "world_ended": world_ended,
-        }
-        return {**info, **ours}
-
-
-def _machine(task: Any) -> RewardMachine:
-    if isinstance(task, RewardMachine):
-        return task
-    if not isinstance(task, str | os.PathLike | Formula):
-        raise ParameterError(
-            f"task is {shown(task)}; needed: a RewardMachine, a formula such as "
-            "'F(coffee & F office)', or the name or file of a task"
-        )
-    return load_task(task)
 
 
 on_world(register_ids)
