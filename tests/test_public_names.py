@@ -1,6 +1,7 @@
 import qrmax
 
 NAMES = """
+Agent AgentConfig register_agent
 ContinuousEnv ContinuousProblem DFA Edge Evaluation FineSolution GridMap Guard LabelledMDP OfficeEnv
 Problem ProblemEnv QRMaxError QRMaxWarning RewardMachine Run Solution StagedSolution Study
 TabularMDP TaskWrapper __version__ check_task compile_formula curves evaluate load load_map

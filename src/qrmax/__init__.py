@@ -21,6 +21,9 @@ from qrmax.worlds.on_import import after_import
 
 if TYPE_CHECKING:
     from qrmax import patterns as patterns
+    from qrmax.agents.base import Agent as Agent
+    from qrmax.agents.base import AgentConfig as AgentConfig
+    from qrmax.agents.registry import register_agent as register_agent
     from qrmax.errors import QRMaxError as QRMaxError
     from qrmax.errors import QRMaxWarning as QRMaxWarning
     from qrmax.logic.compiler import compile_formula as compile_formula
@@ -63,6 +66,8 @@ if TYPE_CHECKING:
     from qrmax.worlds.minigrid import minigrid as minigrid
 
 _HOME = {
+    "Agent": "agents.base",
+    "AgentConfig": "agents.base",
     "ContinuousEnv": "worlds.gymnasium",
     "ContinuousProblem": "problems.continuous_problem",
     "DFA": "logic.dfa",
@@ -95,6 +100,7 @@ _HOME = {
     "load_task": "machines.task_files",
     "make": "worlds.catalog",
     "minigrid": "worlds.minigrid",
+    "register_agent": "agents.registry",
     "results": "studies.results",
     "save_model": "problems.model_files",
     "save_task": "machines.task_files",

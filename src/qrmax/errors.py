@@ -16,6 +16,8 @@
     ├── StoreError        (RuntimeError)  a results folder that is in use, or is none
     ├── ClusterError      (ConnectionError)  a cluster that does not answer any more
     ├── MissingExtraError (ImportError)   something that has to be installed first
+    ├── PluginError       (ImportError)   a module or an entry point of yours that cannot be used
+    ├── AgentError        (TypeError)     a class that breaks the contract of agents
     └── ConvergenceError  (RuntimeError)  an iteration that did not settle
 
     QRMaxWarning          (UserWarning)   legal, but almost surely not what was meant
@@ -106,6 +108,14 @@ class ClusterError(QRMaxError, ConnectionError):
 
 class MissingExtraError(QRMaxError, ImportError):
     """Something is needed that is not installed."""
+
+
+class PluginError(QRMaxError, ImportError):
+    """A module, an attribute of it or an entry point from outside that cannot be used."""
+
+
+class AgentError(QRMaxError, TypeError):
+    """A class that breaks the contract of agents."""
 
 
 class ConvergenceError(QRMaxError, RuntimeError):

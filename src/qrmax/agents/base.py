@@ -20,6 +20,7 @@ compiled, with bit-identical results: it takes steps until one needs thought, an
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.typing import NDArray
 
 from qrmax.agents.experience import Experience
+from qrmax.agents.outside import note_source
 from qrmax.agents.step_loops import Numbers, Taken
 from qrmax.errors import check_range
 from qrmax.planning.arrays import FloatArray, IntArray
@@ -80,6 +82,7 @@ class Known(NamedTuple):
 class AgentConfig:
     """What every agent can be told."""
 
+    agent: ClassVar[type[Agent]]  # whose config it is; each class of agents has one of its own
     gamma: float = 0.9  # discount
 
     def __post_init__(self) -> None:
@@ -89,11 +92,20 @@ class AgentConfig:
 class Agent(ABC):
     """A learner. The module's docstring says what it can do."""
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # the class's own in kebab case unless it is declared
+    version: ClassVar[str | None] = None  # of an agent from outside, in place of a hash
     knows_machine: ClassVar[bool] = False
     factored: ClassVar[bool] = False  # learns what the machine does by the state reached
     perceives: ClassVar[bool] = False  # sees observations; is made with `Observations`
-    Config: ClassVar[type[AgentConfig]]
+    Config: ClassVar[type[AgentConfig]] = AgentConfig
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give every class a name and a config of its own: none goes by those of its parent."""
+        super().__init_subclass__(**options)
+        note_source(cls)
+        if "name" not in vars(cls):
+            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
+        cls.Config = _own_config(cls)
 
     def __init__(
         self, sizes: Sizes, config: AgentConfig, rng: Stream, experience: Experience
@@ -158,6 +170,21 @@ class Agent(ABC):
     def known(self) -> Known | None:
         """How much of its model is known; None where there is no model."""
         return None
+
+
+AgentConfig.agent = Agent  # type: ignore[type-abstract]  # nobody makes one of it
+
+
+def _own_config(cls: type[Agent]) -> type[AgentConfig]:
+    """The config that a class declares, or one like its parent's that belongs to this class."""
+    config: Any = cls.Config
+    if not (isinstance(config, type) and issubclass(config, AgentConfig)):
+        return cls.Config  # `check_declared` says what is wrong with it
+    if "Config" in vars(cls) and "agent" not in vars(config):
+        config.agent = cls
+        return cls.Config
+    named = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Config"}
+    return type("Config", (config,), {**named, "__slots__": (), "agent": cls})
 
 
 class Tabular(Agent):

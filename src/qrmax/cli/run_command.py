@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from qrmax.agents.registry import check_agent
+from qrmax.agents.registry import check_agent_name
 from qrmax.cli.output import (
     NO_SUCCESS,
     OutputFile,
@@ -220,7 +220,7 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         if value is not None and name in settings:
             raise click.UsageError(f"--{name} and --set {name}=... are the same: give one of them.")
         settings |= {} if value is None else {name: value}
-    check_agent(agent)
+    check_agent_name(agent)
     continuous = is_continuous(options["problem"])
     problem = make_problem(**options)
 

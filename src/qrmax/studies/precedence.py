@@ -23,7 +23,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, TypeVar
 
-from qrmax.agents.registry import agent_names, check_agent, default_settings, make_config
+from qrmax.agents.registry import agent_names, check_agent_name, default_settings, make_config
 from qrmax.errors import QRMaxError, UnknownNameError, check_count
 from qrmax.studies.reading import Table, as_entry
 from qrmax.training.stopping import StoppingRule, as_rule, make_rule
@@ -191,9 +191,9 @@ def _read_stand_ins(table: Table) -> dict[str, str]:
     for name in inner.rest():
         agent = inner.text(name)
         with table.mistakes.at(inner.place(name)):
-            check_agent(name)
+            check_agent_name(name)
             if agent is not None:
-                check_agent(agent)
+                check_agent_name(agent)
                 found[name] = agent
     return found
 
@@ -210,7 +210,7 @@ def _checked_settings(table: Table, agent: str) -> dict[str, Any] | None:
     Of a pattern, one of the agents that fit it has to accept the setting.
     """
     if not is_pattern(agent):
-        if not table.mistakes.pass_at(table.path, partial(check_agent, agent)):
+        if not table.mistakes.pass_at(table.path, partial(check_agent_name, agent)):
             return None
         return table.checked_rest(lambda one: make_config(agent, one))
     fitting = [name for name in agent_names() if fnmatchcase(name, agent)]
