@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -1087,7 +1086,7 @@ def test_anything_further_inside_is_a_study_or_an_error(
 
 def test_a_study_can_be_changed_in_python(folder: Path) -> None:
     study = parsed(folder, GOOD)
-    assert len(replace(study, seeds=(3,))) == 1
+    assert len(study.changed(seeds=(3,))) == 1
 
 
 def test_a_study_takes_tasks_in_any_format_and_worlds_of_any_kind(tmp_path: Path) -> None:

@@ -50,9 +50,11 @@ from qrmax.errors import (
     UnknownNameError,
     shown,
 )
+from qrmax.plugins import make_importable
 from qrmax.seeding import check_seed
 from qrmax.source import Source
 from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, study_names
+from qrmax.studies.outside_code import agent_origin, mentions_code
 from qrmax.studies.precedence import PROTOCOL_KEYS, AgentEntry, Layer, Layers, read_layer
 from qrmax.studies.problem_entries import MadeProblem, as_data, read_problems
 from qrmax.studies.reading import Mistakes, Table
@@ -107,6 +109,8 @@ class _Expansion:
         self.table = table
         self.mistakes = table.mistakes
         self.beside = Path(table.mistakes.name).parent
+        if mentions_code(table.raw_data()):
+            make_importable(self.beside)
         self.title = table.text("title") or ""
         named = table.text("protocol")
         self.protocol = named if protocol is None else protocol
@@ -127,7 +131,7 @@ class _Expansion:
         """The study, or an error that lists all mistakes."""
         cells = self._cells()
         self.mistakes.refuse()
-        return Study(
+        return Study.of_parts(
             name=name,
             protocol=self.protocol,
             title=self.title,
@@ -248,8 +252,14 @@ class _Expansion:
             config = session.agent.config
         except MissingExtraError:  # it can still be looked at, and swept without this agent
             config = make_config(entry.agent, settings)
+        source = agent_origin(entry.agent)
         return Cell(
-            problem=made.spec, label=entry.label, agent=entry.agent, settings=as_data(config)
+            problem=made.spec,
+            label=entry.label,
+            # by name only what every worker knows
+            agent=entry.agent if source is None else f"{source['module']}:{source['class']}",
+            settings=as_data(config),
+            source=source,
         )
 
 

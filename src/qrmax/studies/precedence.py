@@ -23,7 +23,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, TypeVar
 
-from qrmax.agents.registry import agent_names, check_agent_name, default_settings, make_config
+from qrmax.agents.registry import agent_class, agent_names, default_settings, make_config
 from qrmax.errors import QRMaxError, UnknownNameError, check_count
 from qrmax.studies.reading import Table, as_entry
 from qrmax.training.stopping import StoppingRule, as_rule, make_rule
@@ -170,13 +170,14 @@ def _read_agents(table: Table) -> list[AgentEntry]:
         agent, label = inner.text("agent"), inner.text("label")
         if "agent" not in inner:
             mistakes.add(inner.place("agent"), "is missing")
-        label = label or agent
+        settings = None if agent is None else _checked_settings(inner, agent)
+        if label is None and agent is not None:
+            label = agent if settings is None else agent_class(agent).name
         if label is not None and label in labels:
             mistakes.add(
                 path, f"there are two agents {label!r}; give one of them a label of its own"
             )
         labels += [label or ""]
-        settings = None if agent is None else _checked_settings(inner, agent)
         if agent is not None and label is not None and settings is not None:
             entries.append(AgentEntry(path, agent, agent, label, settings))
     return entries
@@ -191,9 +192,9 @@ def _read_stand_ins(table: Table) -> dict[str, str]:
     for name in inner.rest():
         agent = inner.text(name)
         with table.mistakes.at(inner.place(name)):
-            check_agent_name(name)
+            agent_class(name)
             if agent is not None:
-                check_agent_name(agent)
+                agent_class(agent)
                 found[name] = agent
     return found
 
@@ -210,7 +211,7 @@ def _checked_settings(table: Table, agent: str) -> dict[str, Any] | None:
     Of a pattern, one of the agents that fit it has to accept the setting.
     """
     if not is_pattern(agent):
-        if not table.mistakes.pass_at(table.path, partial(check_agent_name, agent)):
+        if not table.mistakes.pass_at(table.path, partial(agent_class, agent)):
             return None
         return table.checked_rest(lambda one: make_config(agent, one))
     fitting = [name for name in agent_names() if fnmatchcase(name, agent)]

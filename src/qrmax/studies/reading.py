@@ -118,6 +118,10 @@ class Table:
         place = self.place(key)
         return None if found is None else [(f"{place}[{n}]", x) for n, x in enumerate(found)]
 
+    def raw_data(self) -> dict[str, Any]:
+        """The whole table as it is."""
+        return self._data
+
     def raw(self, key: str) -> Any:
         """A value of any kind."""
         self._unread.pop(key, None)

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from qrmax.errors import (
 from qrmax.studies.backends import Backend, Reply, make_backend
 from qrmax.studies.estimate import Pace, kind_of
 from qrmax.studies.expand import load_study
+from qrmax.studies.outside_code import module_folders
 from qrmax.studies.store import Store
 from qrmax.studies.study import FILTERS, RunSpec, Study
 from qrmax.studies.work import Assignment, Report
@@ -200,7 +202,11 @@ def _compile(runs: Iterable[RunSpec]) -> None:
     """Compile once what these runs need, so that the workers need not all do it."""
     from qrmax.training.warm_up import needs_compiling, warm_up
 
-    agents = {(run.cell.agent, bool(run.cell.settings.get("published"))) for run in runs}
+    agents = {
+        (run.cell.agent, bool(run.cell.settings.get("published")))
+        for run in runs
+        if run.cell.source is None
+    }
     for agent, published in sorted(agents):
         if needs_compiling(agent):
             warm_up(agent, published=published)
@@ -231,6 +237,11 @@ class Sweep:
     stopping: bool = False
     pace: Pace = field(default_factory=Pace)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """The folders of the modules that the study needs from outside the library."""
+        return module_folders(self.study.modules)
 
     def events(self) -> Iterator[Event]:
         """Run what is left to run."""
@@ -282,7 +293,9 @@ class Sweep:
 
     def _submit(self, key: str) -> None:
         state = self._under_way[key]
-        assignment = Assignment(state.run.config(), state.checkpoint, self.checkpoint_every)
+        assignment = Assignment(
+            state.run.config(), state.checkpoint, self.checkpoint_every, self.folders
+        )
         self.backend.submit(key, assignment)
 
     def _wait(self) -> Reply | None:

@@ -20,9 +20,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from qrmax.agents.registry import agent_class
 from qrmax.errors import CheckpointError, QRMaxWarning
 from qrmax.machines.task_files import format_task
 from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.studies.outside_code import agent_origin, check_origin, use_folders
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import ProblemSpec, canonical
 from qrmax.training.checkpoint import from_bytes, problem_arrays, to_bytes
@@ -45,6 +47,7 @@ class Assignment(NamedTuple):
     config: Mapping[str, Any]  # of the run
     checkpoint: bytes  # empty: begin
     seconds: float  # after which to hand over what there is
+    folders: Sequence[str] = ()  # of modules from outside the library
 
 
 class Report(NamedTuple):
@@ -127,6 +130,9 @@ def curve_as_parquet(curve: Sequence[Point]) -> bytes:
 
 def _session(assignment: Assignment) -> Session:
     config = assignment.config
+    use_folders(assignment.folders)
+    if "source" in config:
+        check_origin(agent_origin(config["agent"]), config["source"])
     if assignment.checkpoint:
         return _resumed(assignment)
     training = dict(config["training"])
@@ -145,11 +151,12 @@ def _session(assignment: Assignment) -> Session:
 def _resumed(assignment: Assignment) -> Session:
     """The session of a checkpoint, if that is one of this run."""
     config = assignment.config
+    kind = agent_class(config["agent"])
     session = from_bytes(assignment.checkpoint, "the checkpoint")
     training, task = session.training, session.task
     limits = [key for key in ("seed", *LIMITS) if key in config["training"]]
     found = {
-        "agent": session.agent.name,
+        "agent": config["agent"] if type(session.agent) is kind else session.agent.name,
         "settings": asdict(session.agent.config),
         "training": {
             **rule_as_data(training.stop),
