@@ -32,7 +32,7 @@ class Sarsa(Agent):
 
     def __init__(self, *given):
         super().__init__(*given)
-        self.values = np.zeros(self.sizes)
+        self.values = np.ones(self.sizes)
 
     def act(self, s, q):
         if self.rng.random() < self.config.epsilon:

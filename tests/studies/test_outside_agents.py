@@ -101,7 +101,7 @@ def test_a_study_made_in_python_is_the_one_of_the_file(tmp_path: Path, module: s
     text = agents(f'"qrmax", {{ agent = "{module}:Sarsa", alpha = 0.5, label = "mine" }}')
     text = text.replace('map = "row.txt"', 'name = "office/map1"').replace("fetch.toml", "exp1")
     file = parsed(tmp_path, text + 'gamma = 0.8\nstop = "nominal"\nsettings.qrmax.t_env = 5\n')
-    sarsa = getattr(sys.modules[module], "Sarsa")
+    sarsa = sys.modules[module].Sarsa
     study = qrmax.Study(
         problems=({"name": "office/map1", "task": "exp1"},),
         agents=["qrmax", {"agent": sarsa, "alpha": 0.5, "label": "mine"}],
@@ -131,7 +131,7 @@ def test_a_study_made_in_python_tells_its_mistakes_like_a_file() -> None:
 
 def test_a_class_that_workers_cannot_import_is_refused(tmp_path: Path, module: str) -> None:
     parsed(tmp_path, agents(f'"{module}:Sarsa"'))
-    base = getattr(sys.modules[module], "Sarsa")
+    base = sys.modules[module].Sarsa
 
     class Local(base):  # type: ignore[misc, valid-type]
         name = "local"

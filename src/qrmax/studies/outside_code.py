@@ -36,6 +36,12 @@ def mentions_code(data: Any) -> bool:
     return isinstance(data, str) and is_reference(data)
 
 
+def check_agent(agent: str) -> None:
+    """Raise an error unless there is such an agent, and worker processes can have it, too."""
+    check_importable(*agent.split(":", maxsplit=1)[::-1])
+    agent_class(agent)
+
+
 def agent_origin(agent: str) -> Origin | None:
     """Where the class of an agent comes from; None for a built-in agent.
 
@@ -44,7 +50,7 @@ def agent_origin(agent: str) -> Origin | None:
     source = agent_source(agent_class(agent))
     if source is None:
         return None
-    _check_importable(source.module, source.name)
+    check_importable(source.name, source.module)
     return source.as_data()
 
 
@@ -52,7 +58,7 @@ def origin_of(reference: str) -> Origin:
     """Where an object comes from that is named as `module:attribute`."""
     found = import_object(reference)
     module, _, name = reference.partition(":")
-    _check_importable(module, name)
+    check_importable(name, module)
     version = getattr(found, "version", None)
     if isinstance(version, str | int):
         return {"module": module, "name": name, "version": str(version)}
@@ -87,7 +93,8 @@ def _folder(name: str) -> str:
     return str(file.parents[depth])
 
 
-def _check_importable(module: str, name: str) -> None:
+def check_importable(name: str, module: str = "") -> None:
+    """Raise a `ParameterError` if worker processes could not import an object."""
     if module == "__main__" or "<locals>" in name:
         where = "the script itself" if module == "__main__" else "a function"
         raise ParameterError(

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 from qrmax.agents.registry import agent_class, agent_names, default_settings, make_config
 from qrmax.errors import QRMaxError, UnknownNameError, check_count
+from qrmax.studies.outside_code import check_agent
 from qrmax.studies.reading import Table, as_entry
 from qrmax.training.stopping import StoppingRule, as_rule, make_rule
 from qrmax.worlds.catalog import kinds_of_options
@@ -192,9 +193,9 @@ def _read_stand_ins(table: Table) -> dict[str, str]:
     for name in inner.rest():
         agent = inner.text(name)
         with table.mistakes.at(inner.place(name)):
-            agent_class(name)
+            check_agent(name)
             if agent is not None:
-                agent_class(agent)
+                check_agent(agent)
                 found[name] = agent
     return found
 
@@ -211,7 +212,7 @@ def _checked_settings(table: Table, agent: str) -> dict[str, Any] | None:
     Of a pattern, one of the agents that fit it has to accept the setting.
     """
     if not is_pattern(agent):
-        if not table.mistakes.pass_at(table.path, partial(agent_class, agent)):
+        if not table.mistakes.pass_at(table.path, partial(check_agent, agent)):
             return None
         return table.checked_rest(lambda one: make_config(agent, one))
     fitting = [name for name in agent_names() if fnmatchcase(name, agent)]

@@ -9,6 +9,7 @@ failed.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -36,8 +37,8 @@ from qrmax.studies.work import Assignment, Report
 
 RESULTS = "results"
 CHECKPOINT_EVERY = 10.0  # seconds
-PATIENCE = 0.2  # seconds to wait for a reply before looking around
-LIVES = 3  # workers that may die over a run
+POLL_SECONDS = 0.2  # seconds to wait for a reply before looking around
+MAX_RETRIES = 3  # workers that may die over a run
 NODES = 10  # nodes that may: a node mostly dies of something else
 
 
@@ -221,6 +222,7 @@ class _UnderWay:
     seconds: float = 0.0  # so far
     deaths: int = 0  # of workers
     nodes: int = 0  # that died
+    restarted: bool = False  # from then on it is not handed over: it could not be resumed
 
 
 @dataclass
@@ -294,14 +296,17 @@ class Sweep:
     def _submit(self, key: str) -> None:
         state = self._under_way[key]
         assignment = Assignment(
-            state.run.config(), state.checkpoint, self.checkpoint_every, self.folders
+            state.run.config(),
+            state.checkpoint,
+            math.inf if state.restarted else self.checkpoint_every,
+            self.folders,
         )
         self.backend.submit(key, assignment)
 
     def _wait(self) -> Reply | None:
         """The next reply; where the cluster has gone, an error that says what is left to do."""
         try:
-            return self.backend.wait(PATIENCE)
+            return self.backend.wait(POLL_SECONDS)
         except ClusterError as error:
             without = " without --fresh" if self.fresh else ""
             raise ClusterError(
@@ -320,14 +325,14 @@ class Sweep:
             return Advanced(state.run, report.data["trained"])
         if report.kind == "damaged":
             self.store.discard(key)
-            state.checkpoint = b""
+            state.checkpoint, state.restarted = b"", True
             self._go_on(key)
             folder, error = self.store.runs / key, report.data["error"]
             return Noted(f"{folder}: {error}; begins anew ({state.run})")
         if report.kind in ("lost", "displaced"):
             state.deaths += report.kind == "lost"
             state.nodes += report.kind == "displaced"
-            if state.deaths < LIVES and state.nodes < NODES:
+            if state.deaths < MAX_RETRIES and state.nodes < NODES:
                 self._go_on(key)
                 return Noted(f"{state.run}: {report.data['error']}; goes on with another")
         del self._under_way[key]
