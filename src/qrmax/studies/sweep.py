@@ -39,6 +39,7 @@ RESULTS = "results"
 CHECKPOINT_EVERY = 10.0  # seconds
 POLL_SECONDS = 0.2  # seconds to wait for a reply before looking around
 MAX_RETRIES = 3  # workers that may die over a run
+MAX_RESTARTS = 2  # after which a run is not handed over any more, as it cannot be resumed
 NODES = 10  # nodes that may: a node mostly dies of something else
 
 
@@ -222,7 +223,7 @@ class _UnderWay:
     seconds: float = 0.0  # so far
     deaths: int = 0  # of workers
     nodes: int = 0  # that died
-    restarted: bool = False  # from then on it is not handed over: it could not be resumed
+    restarts: int = 0  # because it could not be resumed
 
 
 @dataclass
@@ -298,7 +299,7 @@ class Sweep:
         assignment = Assignment(
             state.run.config(),
             state.checkpoint,
-            math.inf if state.restarted else self.checkpoint_every,
+            math.inf if state.restarts >= MAX_RESTARTS else self.checkpoint_every,
             self.folders,
         )
         self.backend.submit(key, assignment)
@@ -325,7 +326,8 @@ class Sweep:
             return Advanced(state.run, report.data["trained"])
         if report.kind == "damaged":
             self.store.discard(key)
-            state.checkpoint, state.restarted = b"", True
+            state.checkpoint = b""
+            state.restarts += 1
             self._go_on(key)
             folder, error = self.store.runs / key, report.data["error"]
             return Noted(f"{folder}: {error}; begins anew ({state.run})")

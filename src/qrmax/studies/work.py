@@ -18,21 +18,20 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
+from qrmax.agents.base import Agent
 from qrmax.agents.registry import agent_class
 from qrmax.errors import CheckpointError, QRMaxWarning
-from qrmax.machines.task_files import format_task
-from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.seeding import stream
 from qrmax.studies.outside_code import agent_origin, check_origin, use_folders
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import ProblemSpec, canonical
-from qrmax.training.checkpoint import from_bytes, problem_arrays, to_bytes
-from qrmax.training.environment import EnvPlayer
-from qrmax.training.evaluation import Point, Referee
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.checkpoint import from_bytes, to_bytes
+from qrmax.training.domains.domain import Domain, Learner
+from qrmax.training.domains.domain_kinds import domain_of
+from qrmax.training.evaluator import Evaluator
+from qrmax.training.point import Point
 from qrmax.training.run import Run, make_session
-from qrmax.training.stopping import AnyReferee, as_rule, rule_as_data
+from qrmax.training.stopping import as_rule, rule_as_data
 from qrmax.training.trainer import Session
 
 LIMITS = ("max_steps", "max_episodes", "evaluate_every")
@@ -137,12 +136,12 @@ def _session(assignment: Assignment) -> Session:
         return _resumed(assignment)
     training = dict(config["training"])
     plain = {key: training.pop(key) for key in ("seed", *LIMITS) if key in training}
-    referee = _referee_of(config)
+    evaluator = _evaluator_of(config)
     return make_session(
         config["agent"],
-        referee.problem,
+        evaluator.problem,
         stop=as_rule(**training),
-        referee=referee,
+        evaluator=evaluator,
         **plain,
         **config["settings"],
     )
@@ -153,7 +152,7 @@ def _resumed(assignment: Assignment) -> Session:
     config = assignment.config
     kind = agent_class(config["agent"])
     session = from_bytes(assignment.checkpoint, "the checkpoint")
-    training, task = session.training, session.task
+    training = session.training
     limits = [key for key in ("seed", *LIMITS) if key in config["training"]]
     found = {
         "agent": config["agent"] if type(session.agent) is kind else session.agent.name,
@@ -163,29 +162,26 @@ def _resumed(assignment: Assignment) -> Session:
             **{key: getattr(training, key) for key in limits},
         },
     }
-    problem = _referee_of(config).problem
-    ours, theirs = problem_arrays(problem), problem_arrays(task)
-    if (
-        any(config[key] != value for key, value in found.items())
-        or isinstance(task, EnvPlayer)
-        or format_task(task.machine) != format_task(problem.machine)
-        or task.max_episode_steps != problem.max_episode_steps
-        or ours.keys() != theirs.keys()
-        or not all(np.array_equal(ours[name], theirs[name]) for name in ours)
-    ):
+    posed = _posed(_evaluator_of(config).problem, training.seed)
+    differs = any(config[key] != value for key, value in found.items())
+    if differs or not session.domain.same_as(posed):
         raise CheckpointError("the checkpoint: is of another run")
     return session
 
 
-def _referee_of(config: Mapping[str, Any]) -> AnyReferee:
+def _evaluator_of(config: Mapping[str, Any]) -> Evaluator:
     settings = config["settings"]
-    return _referee(canonical(config["problem"]), settings["gamma"], settings.get("horizon"))
+    return _evaluator(canonical(config["problem"]), settings["gamma"], settings.get("horizon"))
 
 
 @lru_cache(maxsize=32)
-def _referee(spec: bytes, gamma: float, horizon: int | None) -> AnyReferee:
+def _evaluator(spec: bytes, gamma: float, horizon: int | None) -> Evaluator:
     """The problem and its optimum, made once for all runs on it."""
     problem = ProblemSpec.of(json.loads(spec)).make()
-    if isinstance(problem, ContinuousProblem):
-        return PlaneReferee(problem, gamma)
-    return Referee(problem, gamma, horizon)
+    return _posed(problem, 0).evaluator(gamma, horizon)
+
+
+def _posed(problem: Any, seed: int) -> Domain:
+    """A problem as a domain, which is the same for all agents."""
+    nobody = Learner(Agent, gamma=1.0)  # type: ignore[type-abstract]  # it makes none
+    return domain_of(problem, nobody, stream(seed, "environment"))
