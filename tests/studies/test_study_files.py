@@ -460,9 +460,9 @@ def test_what_does_not_fit_together_is_told_at_once_too(folder: Path) -> None:
     places = [message.partition(":")[0] for message in mistakes(folder, text)]
     assert places == [
         "settings.qrmax.t_E",
-        "stop",
         "problems[1]",
         "problems[2]",
+        "stop",
         "on.office",
         "reference",
     ]

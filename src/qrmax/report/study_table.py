@@ -13,8 +13,9 @@ from qrmax.report.layout import Layout
 from qrmax.report.tables import Table, make_table
 from qrmax.report.wording import counted
 from qrmax.studies.library import SUFFIX, study_names
+from qrmax.studies.problem_specs import CatalogProblem, Environment, PythonProblem
 from qrmax.studies.results import results
-from qrmax.studies.study import ProblemSpec, Study
+from qrmax.studies.study import Study
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,7 +95,11 @@ def study_layout(study: Study) -> Layout:
             for label in study.agents
             if label in row and problem in study.problems
         },
-        optimum={problem: optimum(specs[problem]) for problem in published},
+        optimum={
+            problem: optimum(spec)
+            for problem in published
+            if not isinstance(spec := specs[problem], Environment)
+        },
         optimum_reference=published,
         compare=study.comparable,
         shows_success=study.training["stop"] == "success",
@@ -140,8 +145,8 @@ class Optimum(NamedTuple):
     success: float  # probability
 
 
-def optimum(spec: ProblemSpec) -> Optimum:
+def optimum(spec: CatalogProblem | PythonProblem) -> Optimum:
     """What the optimal policy of a problem brings in the world with slips, as the paper has it."""
-    problem = ProblemSpec(spec.label, spec.name, spec.map, spec.task, {}).make().judged
+    problem = spec.plain().judged
     found = evaluate(problem, solve(problem).policy)
     return Optimum(found.mean_length or 0.0, found.success)

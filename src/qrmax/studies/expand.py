@@ -57,6 +57,7 @@ from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, st
 from qrmax.studies.outside_code import agent_origin, mentions_code
 from qrmax.studies.precedence import PROTOCOL_KEYS, AgentEntry, Layer, Layers, read_layer
 from qrmax.studies.problem_entries import MadeProblem, as_data, read_problems
+from qrmax.studies.problem_specs import Environment
 from qrmax.studies.reading import Mistakes, Table
 from qrmax.studies.reference_table import Reference, read_reference
 from qrmax.studies.study import Cell, Study
@@ -120,9 +121,11 @@ class _Expansion:
         self.max_episodes: int | None = self.layers.said("max_episodes")
         self.evaluate_every: int = self.layers.said("evaluate_every", EVALUATE_EVERY)
         self.rule: StoppingRule = self.layers.said("stop", as_rule("exact"))
-        self._refuse_contradictions()
         self.seeds = self._seeds()
         self.problems = read_problems(table, self.layers, self.beside)
+        if all(isinstance(made.spec, Environment) for made in self.problems):
+            self.rule = self.layers.said("stop", as_rule("budget"))  # nothing to compare with
+        self._refuse_contradictions()
         self._refuse_unused(self.problems)
         self.reference = self._reference()
         table.refuse_rest(STUDY_KEYS)

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from qrmax.errors import ParameterError
 from qrmax.machines import task_files as tasks
 from qrmax.source import Source
+from qrmax.studies.outside_problems import OWN_KINDS, by_last_name, find_task, make_own
 from qrmax.studies.precedence import Layers, check_option, is_pattern
+from qrmax.studies.problem_specs import CatalogProblem, ProblemSpec
 from qrmax.studies.reading import Mistakes, Table, as_entry
-from qrmax.studies.study import ProblemSpec
 from qrmax.worlds import grid as maps
 from qrmax.worlds.catalog import (
     all_names,
@@ -52,10 +53,8 @@ def read_problems(table: Table, layers: Layers, beside: Path) -> list[MadeProble
         table.mistakes.add("problems", "is empty; needed: at least one problem")
     found: list[MadeProblem] = []
     for path, value in items or []:
-        if (entry := _read_entry(value, path, table.mistakes)) is None:
-            continue
         with table.mistakes.at(path):
-            for made in _make(entry, layers, beside):
+            for made in _read(value, path, table.mistakes, layers, beside):
                 if made.spec.label in [other.spec.label for other in found]:
                     raise ParameterError(
                         f"there are two problems {made.spec.label!r}; leave one out, or give it a "
@@ -72,6 +71,17 @@ def as_data(settings: Any) -> dict[str, Any]:
         field.name: float(value) if type(value) is int and "float" in str(field.type) else value
         for field, value in values.items()
     }
+
+
+def _read(
+    value: Any, path: str, mistakes: Mistakes, layers: Layers, beside: Path
+) -> Iterator[MadeProblem]:
+    """The problems of an entry; none where its shape is wrong."""
+    if isinstance(value, dict) and OWN_KINDS & value.keys():
+        made = make_own(Table(value, path, mistakes), beside)
+        yield from [] if made is None else [MadeProblem(*made)]
+    elif (entry := _read_entry(value, path, mistakes)) is not None:
+        yield from _make(entry, layers, beside)
 
 
 def _read_entry(value: Any, path: str, mistakes: Mistakes) -> ProblemEntry | None:
@@ -108,27 +118,18 @@ def _names(entry: ProblemEntry) -> list[str | None]:
 
 def _spec(
     entry: ProblemEntry, name: str | None, options: dict[str, Any], beside: Path
-) -> ProblemSpec:
+) -> CatalogProblem:
     """A problem by its name if all of it is built in; otherwise its files, as text."""
     if not is_office(name):
         own_map = None if entry.map is None else _find_map(entry.map, beside)
-        own_task = None if entry.task is None else _find_task(entry.task, beside)
-        return ProblemSpec("", name, own_map, own_task, options)
+        own_task = None if entry.task is None else find_task(entry.task, beside)
+        return CatalogProblem("", name, own_map, own_task, options)
     grid, task = map_and_task(name, entry.map, entry.task)
     if grid in maps.map_names() and task in tasks.task_names():
         name = f"office/{grid}/{task.removeprefix(f'{grid}/')}"
-        return ProblemSpec("", name, None, None, options)
-    return ProblemSpec("", None, _find_map(grid, beside), _find_task(task, beside), options)
+        return CatalogProblem("", name, None, None, options)
+    return CatalogProblem("", None, _find_map(grid, beside), find_task(task, beside), options)
 
 
 def _find_map(spec: str, beside: Path) -> Source:
-    return _by_last_name(Source.find(spec, "map", maps.MAPS, maps.SUFFIX, beside=beside))
-
-
-def _find_task(spec: str, beside: Path) -> Source:
-    return _by_last_name(tasks.find_task(spec, beside=beside))
-
-
-def _by_last_name(found: Source) -> Source:
-    """A built-in file, or one beside the study, known by its last name: folders differ."""
-    return Source(Path(found.name).name, found.text)
+    return by_last_name(Source.find(spec, "map", maps.MAPS, maps.SUFFIX, beside=beside))

@@ -16,11 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from qrmax.errors import ParameterError, StudyError
-from qrmax.machines.reward_machine import RewardMachine
-from qrmax.machines.task_files import read_task
-from qrmax.source import Source
-from qrmax.worlds.catalog import make
-from qrmax.worlds.grid import GridMap, parse_map
+from qrmax.studies.problem_specs import ProblemSpec, spec_of
 
 if TYPE_CHECKING:
     from qrmax.agents.registry import AgentLike
@@ -28,38 +24,6 @@ if TYPE_CHECKING:
 
 ID_LENGTH = 16  # hexadecimal digits: no two of a billion runs are alike
 FILTERS = ("problem", "agent", "seed")
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemSpec:
-    """How to make a problem, anywhere: files of the user's own are here as text."""
-
-    label: str
-    name: str | None  # such as office/map1/exp5; or a map and a task of one's own
-    map: Source | None
-    task: Source | None
-    options: Mapping[str, Any]  # all of them
-
-    def make(self) -> Any:  # a Problem or a ContinuousProblem
-        """The problem itself."""
-        grid: GridMap | None = None if self.map is None else parse_map(self.map)
-        machine: RewardMachine | None = None if self.task is None else read_task(self.task)
-        return make(self.name, map=grid, task=machine, **self.options)
-
-    def as_data(self) -> dict[str, Any]:
-        """All but the label, as plain data."""
-        return {
-            "name": self.name,
-            "map": None if self.map is None else {"name": self.map.name, "text": self.map.text},
-            "task": None if self.task is None else {"name": self.task.name, "text": self.task.text},
-            "options": dict(self.options),
-        }
-
-    @staticmethod
-    def of(data: Mapping[str, Any], label: str = "") -> ProblemSpec:
-        """The problem that `as_data` described."""
-        own = {key: None if data[key] is None else Source(**data[key]) for key in ("map", "task")}
-        return ProblemSpec(label, data["name"], own["map"], own["task"], data["options"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,8 +179,9 @@ class Study:
     @property
     def modules(self) -> tuple[str, ...]:
         """The modules that it needs from outside the library."""
-        sources = [cell.source for cell in self.cells if cell.source is not None]
-        return tuple(dict.fromkeys(source["module"] for source in sources))
+        agents = [cell.source["module"] for cell in self.cells if cell.source is not None]
+        problems = [name for cell in self.cells for name in cell.problem.modules]
+        return tuple(dict.fromkeys([*agents, *problems]))
 
     @property
     def max_episodes(self) -> int | None:
@@ -280,7 +245,7 @@ class Study:
         """The study that `as_data` described."""
         try:
             problems = {
-                label: ProblemSpec.of(problem, label) for label, problem in data["problems"].items()
+                label: spec_of(problem, label) for label, problem in data["problems"].items()
             }
             cells = tuple(
                 Cell(**{**cell, "problem": problems[cell["problem"]]}) for cell in data["cells"]

@@ -324,6 +324,12 @@ class Sweep:
             state.checkpoint = report.blob
             self._go_on(key)
             return Advanced(state.run, report.data["trained"])
+        if report.kind == "interrupted":
+            self._go_on(key)
+            return Noted(
+                f"{state.run}: interrupted after {report.data['trained']:,} steps; it begins again "
+                "with the next sweep, as an environment cannot be restored"
+            )
         if report.kind == "damaged":
             self.store.discard(key)
             state.checkpoint = b""
