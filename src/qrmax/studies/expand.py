@@ -24,7 +24,9 @@
 A protocol can say anything that a study can but for its title, problems, seeds and reference; its
 `agents` may also be a table of those that stand for others: `agents.qrmax = "qrmax-published"`.
 `precedence.py` has the rule that says what counts most. Files are looked for beside the study.
-`reference` names a CSV file with numbers to show beside ours: see `reference_table.py`.
+`reference` names a CSV file with numbers to show beside ours: see `reference_table.py`. `others`
+are runs of other tools: see `other_runs.py`. A problem may be an environment: see
+`outside_problems.py`.
 
 A file is read in one pass: each part is read, checked and made where it stands, and what is wrong
 is noted with its place, so that all mistakes are told at once.
@@ -54,6 +56,7 @@ from qrmax.plugins import make_importable
 from qrmax.seeding import check_seed
 from qrmax.source import Source
 from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, study_names
+from qrmax.studies.other_runs import read_others
 from qrmax.studies.outside_code import agent_origin, mentions_code
 from qrmax.studies.precedence import PROTOCOL_KEYS, AgentEntry, Layer, Layers, read_layer
 from qrmax.studies.problem_entries import MadeProblem, as_data, read_problems
@@ -67,7 +70,16 @@ from qrmax.training.stopping import StoppingRule, as_rule
 EVALUATE_EVERY = 1000
 MOST_SEEDS = 100_000
 LARGEST_SEED = 2**63 - 1  # that a column of numbers can hold
-STUDY_KEYS = ("title", "problems", "seeds", "protocol", "protocols", "reference", *PROTOCOL_KEYS)
+STUDY_KEYS = (
+    "title",
+    "problems",
+    "seeds",
+    "protocol",
+    "protocols",
+    "reference",
+    "others",
+    *PROTOCOL_KEYS,
+)
 
 
 def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> Study:
@@ -128,6 +140,13 @@ class _Expansion:
         self._refuse_contradictions()
         self._refuse_unused(self.problems)
         self.reference = self._reference()
+        self.others = read_others(
+            table,
+            [made.spec.label for made in self.problems],
+            [entry.label for entry in self.agents],
+            self.beside,
+            self.evaluate_every,
+        )
         table.refuse_rest(STUDY_KEYS)
 
     def study(self, name: str) -> Study:
@@ -151,6 +170,7 @@ class _Expansion:
                 **as_data(self.rule),
             },
             reference=self.reference,
+            others=tuple(self.others),
         )
 
     def _layers(self) -> list[Layer]:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from qrmax.errors import ParameterError, StudyError
+from qrmax.studies.other_runs import OtherRuns
 from qrmax.studies.problem_specs import ProblemSpec, spec_of
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class Study:
     # what others have found, by problem and then by agent's label
     reference: Mapping[str, Mapping[str, float]]
     comparable: bool  # whether that was found in the same way
+    others: tuple[OtherRuns, ...]  # runs of other tools, for tables and curves
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class Study:
             evaluate_every: steps between two checks of the policy.
             gamma: the discount factor of all agents that are not given another one.
             keys: the other keys of a study file: title, about, world, settings, on, protocols,
-                reference, comparable. Files are looked for in the current folder.
+                reference, comparable, others. Files are looked for in the current folder.
 
         Raises a `StudyError` that lists all mistakes.
         """
@@ -238,6 +240,7 @@ class Study:
             "training": dict(self.training),
             "reference": {problem: dict(row) for problem, row in self.reference.items()},
             "comparable": self.comparable,
+            "others": [others.as_data() for others in self.others],
         }
 
     @staticmethod
@@ -251,8 +254,13 @@ class Study:
                 Cell(**{**cell, "problem": problems[cell["problem"]]}) for cell in data["cells"]
             )
             given = {key: data[key] for key in data.keys() - {"problems"}}
-            return Study.of_parts(**{**given, "cells": cells, "seeds": tuple(data["seeds"])})
-        except (LookupError, TypeError, AttributeError) as error:
+            parts = {
+                "cells": cells,
+                "seeds": tuple(data["seeds"]),
+                "others": tuple(map(OtherRuns.of, data["others"])),
+            }
+            return Study.of_parts(**{**given, **parts})
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise StudyError(f"a part is missing or makes no sense: {error!r}") from error
 
     def __repr__(self) -> str:
