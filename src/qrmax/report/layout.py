@@ -38,6 +38,8 @@ class Layout:
     optimum_reference: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     compare: bool = False  # show deviations from the reference
     shows_success: bool = False  # show the success rates of the last policies
+    shows_final: bool = False  # show success and return of all last policies
+    others: tuple[str, ...] = ()  # runs of other tools, of which only the last policies are shown
 
     def __post_init__(self) -> None:
         for kind, names in (("problems", self.problems), ("labels", self.labels)):
