@@ -1,4 +1,4 @@
-"""qrmax: reinforcement learning where the reward depends on history.
+"""qrmax: reinforcement learning with non-Markovian rewards.
 
     >>> import qrmax
     >>> problem = qrmax.make("office/map1/exp1")  # a world and a task

@@ -1,4 +1,4 @@
-"""`qrmax list`: what there is by name.
+"""`qrmax list`: the names of worlds, maps, tasks, agents and studies.
 
 On a terminal `qrmax list` is an overview that fits a screen; into a pipe it is everything, a line
 for each name, as `qrmax list KIND` is.

@@ -1,4 +1,4 @@
-"""`qrmax show`: maps and tasks, to look at."""
+"""`qrmax show`: print or draw maps and tasks."""
 
 from __future__ import annotations
 
@@ -114,13 +114,13 @@ BINARY = ("png", "pdf")
     "map_",
     metavar="MAP",
     shell_complete=complete_map,
-    help="Only what can happen there: a built-in map or your own file.",
+    help="Restrict the task to the labels of this map: a built-in one or your own file.",
 )
 @click.option(
     "--format",
     "format_",
     type=click.Choice(FORMATS),
-    help="What to show it as.  [default: as the output file says, or text]",
+    help="The format.  [default: by the output file's suffix, or text]",
 )
 @click.option("-o", "--output", type=OutputFile(), help="Write it to this file instead.")
 @as_json
@@ -129,8 +129,8 @@ def show_task(
 ) -> None:
     """Show TASK: as a table, in another format, or as a picture.
 
-    With --map, or the name of a problem such as office/map1/exp5 in place of TASK, only the states
-    and edges are shown that can occur there, with guards that tell only the labels there apart.
+    With --map, or the name of a problem such as office/map1/exp5 in place of TASK, the task is
+    restricted to the labels of the map: only states and edges that can occur, with short guards.
     """
     wanted = "json" if as_json else format_
     if wanted is None:
@@ -145,7 +145,7 @@ def show_task(
 
 
 def _task(name: str, map_: str | None) -> RewardMachine:
-    """The task, on its map where one is given or named."""
+    """The task, restricted to a map if one is given or named."""
     from qrmax.machines.task_files import load_task, task_names
     from qrmax.worlds.catalog import is_world, make
     from qrmax.worlds.grid import GridMap
