@@ -91,8 +91,8 @@ class Counter:
 
     def record(self, i: int, j: int, outcome: int, reward: float) -> bool:
         """Count a sample, unless (i, j) is known; returns whether it has just become known."""
-        n = self.counts.n[i, j]
-        if n >= self.threshold:
+        n, threshold = int(self.counts.n[i, j]), self.threshold
+        if n >= threshold:
             return False
         if n < self.for_moves:
             k = self._place(i, j, outcome)
@@ -100,13 +100,13 @@ class Counter:
             self.counts.tau[i, j, k] += 1
         if n < self.for_rewards:
             self.counts.rho[i, j] += reward
-        self.counts.n[i, j] += 1
-        return self.is_known(i, j)
+        self.counts.n[i, j] = n + 1
+        return n + 1 >= threshold
 
     def estimate(self, i: int, j: int) -> Estimate:
         """The outcomes of (i, j), their probabilities, and the mean reward."""
-        n, outcome, tau, rho = (array[i, j] for array in self.counts)
-        seen = [other != NOTHING for other in outcome.tolist()].count(True)
+        n, outcome, tau, rho = [array[i, j] for array in self.counts]
+        seen = len(outcome) - outcome.tolist().count(NOTHING)
         moves, rewards = min(int(n), self.for_moves), min(int(n), self.for_rewards)
         return Estimate(outcome[:seen], tau[:seen] / moves, float(rho) / rewards)
 
