@@ -1,12 +1,12 @@
 import qrmax
 
 NAMES = """
-ContinuousEnv ContinuousProblem DFA Edge Evaluation FineSolution GridMap Guard IncrementalPlanner
-LabelledMDP OfficeEnv Problem ProblemEnv QRMaxError QRMaxWarning RewardMachine Run Solution
-StagedSolution Study TabularMDP TaskWrapper __version__ check_task compile_formula curves evaluate
-load load_map
+ContinuousEnv ContinuousProblem DFA Edge Evaluation FineSolution GridMap Guard LabelledMDP OfficeEnv
+Problem ProblemEnv QRMaxError QRMaxWarning RewardMachine Run Solution StagedSolution Study
+TabularMDP TaskWrapper __version__ check_task compile_formula curves evaluate load load_map
 load_model load_study load_task make minigrid patterns results save_model save_task solve
 solve_continuous solve_horizon sweep train
+IncrementalPlanner
 """
 
 

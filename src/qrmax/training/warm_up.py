@@ -24,8 +24,8 @@ def needs_compiling(agent: str) -> bool:
     """Whether the first run of this agent on a problem will compile."""
     kind = agent_class(agent)
     kernels: list[Any] = [backward_induction if _has_horizon(agent) else solve_layer]
-    if _plans(agent) and not is_compiled(settle, with_last=False):
-        return True
+    if _plans(agent):
+        kernels.append(settle)
     if issubclass(kind, Tabular) and not is_compiled(kind.loop, with_last=kind.perceives):
         return True
     return not all(map(is_compiled, kernels))
