@@ -47,7 +47,8 @@ class MBIE(qrmax.Agent):
         return self.planner.greedy()
 
     def snapshot(self):
-        return {**self.planner.snapshot(), **self.seen.counts._asdict()}
+        learned = {**self.planner.snapshot(), **self.seen.counts._asdict()}
+        return {name: array.copy() for name, array in learned.items()}
 
     def restore(self, arrays):
         self.planner.restore(arrays)

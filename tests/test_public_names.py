@@ -10,6 +10,7 @@ TabularMDP TaskWrapper VectorTaskWrapper __version__ check_task compile_formula 
 load_map load_model load_study load_task make minigrid patterns results save_model save_task solve
 sb3 solve_continuous solve_horizon sweep train
 MapFolder Options World make_continuous register_world
+IncrementalPlanner
 """
 
 

@@ -244,6 +244,30 @@ def test_a_successor_that_two_actions_share_stays_linked_for_the_other() -> None
     assert planner.value[0, 0] == 0.0
 
 
+def test_a_value_falls_to_that_of_an_unknown_action_although_there_are_costs() -> None:
+    planner = IncrementalPlanner.without_task(2, 2, gamma=0.5, optimistic=1.0, tolerance=1e-9)
+    planner.learn_env(0, 0, [1], [1.0], 8.0)
+    planner.learn_env(1, 0, [1], [1.0], -1.0)
+    planner.replan()
+    assert planner.value[0, 0] == 8.5
+    planner.learn_env(0, 0, [1], [1.0], 0.0)
+    planner.replan()
+    assert planner.value[0, 0] == 1.0
+
+
+def test_a_cost_that_has_been_revised_is_remembered_by_a_snapshot() -> None:
+    """By it depends when a change counts as none: a resumed planner must not differ in that."""
+    planner = corridor(3)
+    planner.learn_env(0, 0, [1], [1.0], -1.0)
+    planner.learn_env(0, 0, [1], [1.0], 1.0)
+    planner.replan()
+    restored = corridor(3)
+    assert not restored.rules.signed
+    restored.restore(planner.snapshot())
+    assert restored.rules == planner.rules
+    assert planner.rules.signed
+
+
 def test_bonuses_of_a_pair_and_of_a_triple_add_up() -> None:
     planner = IncrementalPlanner(1, 2, 1, gamma=0.5, optimistic=9.0)
     planner.learn_env(0, 0, [0], [1.0], 1.0)

@@ -97,8 +97,8 @@ class Counter:
 
     def record(self, i: int, j: int, outcome: int, reward: float) -> bool:
         """Count a sample unless (i, j) is known; return whether it has just become known."""
-        n = self.counts.n.item(i, j)
-        if n >= self.threshold:
+        n, threshold = self.counts.n.item(i, j), self.threshold
+        if n >= threshold:
             return False
         if n < self.for_moves:
             k = self._place(i, j, outcome)
@@ -107,12 +107,12 @@ class Counter:
         if n < self.for_rewards:
             self.counts.rho[i, j] += reward
         self.counts.n[i, j] = n + 1
-        return n + 1 >= self.threshold
+        return bool(n + 1 >= threshold)
 
     def estimate(self, i: int, j: int) -> Estimate:
         """The outcomes of (i, j), their probabilities, and the mean reward."""
-        n, outcome, tau, rho = (array[i, j] for array in self.counts)
-        seen = [other != NO_OUTCOME for other in outcome.tolist()].count(True)
+        n, outcome, tau, rho = [array[i, j] for array in self.counts]
+        seen = len(outcome) - outcome.tolist().count(NO_OUTCOME)
         moves, rewards = min(int(n), self.for_moves), min(int(n), self.for_rewards)
         return Estimate(outcome[:seen], tau[:seen] / moves, float(rho) / rewards)
 

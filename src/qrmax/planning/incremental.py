@@ -191,9 +191,9 @@ class IncrementalPlanner:
         if self.env.reward[s, a] != np.inf:
             new = np.asarray(succ, dtype=np.int32)
             kernels.unlink_replaced(*self.env[:2], *self.env[3:], new, s, a)
+            self._prob[s, a, count:] = 0.0
         self._succ[s, a, :count] = succ
         self._prob[s, a, :count] = prob
-        self._prob[s, a, count:] = 0.0
         self.env.reward[s, a] = reward
         self._update_signed(reward)
         self._await_backup(s, a)
@@ -476,11 +476,12 @@ def _check_estimate(
     size: int,
 ) -> None:
     """Refuse outcomes that there are not, probabilities that do not add up, rewards without end."""
-    if len(outcomes) != len(prob):
+    listed, chances = (x.tolist() if isinstance(x, np.ndarray) else x for x in (outcomes, prob))
+    if len(listed) != len(chances):
         raise ModelError(f"{what}: {len(outcomes)} outcomes and {len(prob)} probabilities")
-    if len(outcomes) and not 0 <= min(outcomes) <= max(outcomes) < size:
+    if listed and not 0 <= min(listed) <= max(listed) < size:
         raise ModelError(f"{what}: an outcome is not one of 0 to {size - 1}")
-    if not all(p >= 0.0 for p in prob) or not sum(prob) <= 1.0 + ROUNDING:
+    if chances and not (min(chances) >= 0.0 and sum(chances) <= 1.0 + ROUNDING):
         raise ModelError(f"{what}: the probabilities are not those of a distribution")
     if not abs(reward) <= MAX_VALUE:
         raise ModelError(f"{what}: the mean reward is {reward}; allowed: a finite number")

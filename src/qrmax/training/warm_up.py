@@ -25,7 +25,7 @@ def needs_compiling(agent: AgentLike) -> bool:
     """Whether the first run of this agent on a problem will compile."""
     kind = agent_class(agent)
     judging = backward_induction if kind.has_horizon else solve_layer
-    kernels = [is_compiled(judging), *(is_compiled(each, with_last=False) for each in kind.kernels)]
+    kernels = [is_compiled(kernel) for kernel in (judging, *kind.kernels)]
     if issubclass(kind, Tabular) and has_compiled_loop(kind):
         kernels.append(is_compiled(kind.loop, with_last=kind.perceives))
     return not all(kernels)
