@@ -613,7 +613,7 @@ def explore(
 
 
 class EpisodeCounting(NamedTuple):
-    """The counters of an agent that plans each episode: `Seen` (empirical/successors.py).
+    """Counts of an agent that plans for each episode: `Seen` (successors.py), and rewards.
 
     `joint`: it counts pairs (s, q), and what world and machine pay together. `flips`: rewards count
     as paid or not paid, with a chance that is the larger the more they are.

@@ -30,6 +30,7 @@ from qrmax.cli.problems import (
     usual_agent,
 )
 from qrmax.errors import SourceError
+from qrmax.plugins import is_reference
 from qrmax.source import check_output
 from qrmax.studies.interrupt import interruptible
 
@@ -258,10 +259,12 @@ def _resumed(path: Path, options: dict[str, Any]) -> Session:
     context = click.get_current_context()
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and option.name in options.keys() - {"max_steps", "max_episodes", "agent"}:
+        if option.name == "agent" and is_reference(options["agent"] or ""):
+            continue  # loading a file imports no module: this is how to say which one it needs
+        if given and option.name in options.keys() - {"max_steps", "max_episodes"}:
             what = option.opts[0] if isinstance(option, click.Option) else "PROBLEM"
             raise click.UsageError(f"--resume goes on with a run as it was: leave {what} out.")
-    if options["agent"] is not None:  # to load a file imports no module: this is how to say which
+    if options["agent"] is not None:
         check_agent(options["agent"])
 
     from qrmax.agents.registry import agent_class
