@@ -22,6 +22,7 @@ from qrmax.worlds.on_import import after_import
 if TYPE_CHECKING:
     from qrmax import patterns as patterns
     from qrmax import sb3 as sb3
+    from qrmax import testing as testing
     from qrmax.agents.base import Agent as Agent
     from qrmax.agents.base import AgentConfig as AgentConfig
     from qrmax.agents.registry import register_agent as register_agent
@@ -126,7 +127,7 @@ _HOME = {
     "train": "training.run",
 }
 
-_MODULES = ("patterns", "sb3")
+_MODULES = ("patterns", "sb3", "testing")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

@@ -23,7 +23,8 @@ from qrmax.agents.registry import (
 )
 from qrmax.errors import ParameterError, UnknownNameError
 from qrmax.problems.simulator import Simulator
-from qrmax.seeding import stream, stream_at
+from qrmax.seeding import stream
+from qrmax.testing import check_agent
 from small_problems import LEFT, RIGHT, errand, fetch_and_leave
 
 pytestmark = pytest.mark.small_enough_without_jit
@@ -38,6 +39,14 @@ every_name = pytest.mark.parametrize("name", agent_names())
 def steps_for(variant: Variant) -> int:
     """Enough to learn an errand."""
     return 500 if variant.plans else 800 if variant.has_horizon else 8000
+
+
+# --- the contract
+
+
+@every_name
+def test_every_built_in_agent_keeps_the_contract(name: str) -> None:
+    check_agent(name)
 
 
 # --- learning
@@ -104,18 +113,6 @@ def _check_what_the_plans_promise(cut: FiniteHorizon, over: FiniteHorizon) -> No
 
 
 @every_agent
-@pytest.mark.parametrize("loop", [Trial.play, Trial.rush])
-def test_the_same_seed_does_the_same_and_another_seed_does_not(variant: Variant, loop: Any) -> None:
-    problem = errand(slip=0.3, limit=15)
-    first, again, other = (
-        loop(trial(variant, problem, seed=seed, t_env=3), 150).state() for seed in (5, 5, 6)
-    )
-    assert first == again
-    assert first != other
-    assert first["world"] != other["world"]
-
-
-@every_agent
 def test_agents_draw_from_their_own_stream_only(variant: Variant) -> None:
     """The world's chance does not depend on how much of it an agent uses for itself."""
     problem = errand(limit=15)  # nothing slips: one number for each step and each reset
@@ -128,30 +125,6 @@ def test_agents_draw_from_their_own_stream_only(variant: Variant) -> None:
     for _ in range(60 + resets):
         untouched.random()
     assert tried.simulator.rng.position() == untouched.position()
-
-
-# --- keeping
-
-
-@every_agent
-@pytest.mark.parametrize("steps", [1, 37, 110])
-def test_a_restored_agent_goes_on_bit_for_bit_from_the_middle_of_an_episode(
-    variant: Variant, steps: int
-) -> None:
-    problem = errand(slip=0.3, limit=40)
-    original = trial(variant, problem, t_env=4).play(steps)
-    kept = original.agent.snapshot()
-    bytes_kept = {name: array.tobytes() for name, array in kept.items()}
-    copy = trial(variant, problem, t_env=4, seed=99)
-    copy.agent.restore(kept)
-    copy.agent.rng = stream_at(original.agent.rng.position())
-    copy.simulator.rng = stream_at(original.simulator.rng.position())
-    copy.simulator.state[:] = original.simulator.state
-    assert copy.state() == original.state()
-    assert original.play(90).state() == copy.rush(90, chunks=[7]).state()
-    np.testing.assert_array_equal(original.agent.q, copy.agent.q)
-    np.testing.assert_array_equal(original.agent.policy(), copy.agent.policy())
-    assert {name: array.tobytes() for name, array in kept.items()} == bytes_kept  # no views
 
 
 # --- what it says

@@ -229,7 +229,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones(
         assert word in str(caught.value)
 
 
-@pytest.mark.parametrize("problem", ["office/map1/exp1", None, 3, corridor().mdp, fetch_task()])
+@pytest.mark.parametrize("problem", [None, 3, corridor().mdp, fetch_task()])
 @pytest.mark.parametrize("stop", [None, "exact", "budget"])
 def test_what_is_no_problem_is_answered_with_how_to_get_one(problem: Any, stop: Any) -> None:
     with pytest.raises(ParameterError) as caught:

@@ -46,6 +46,7 @@ def doctor(as_json: bool) -> None:
         "gymnasium worlds": _check(_a_world_runs),
         "learner": _check(_a_learner_learns),
         "sweep": _check(_a_study_is_swept),
+        "installed agents": _check(_installed_agents_load),
     }
     healthy = all(outcome.startswith("ok") for outcome in checks.values())
     if as_json:
@@ -111,6 +112,15 @@ def _a_learner_learns() -> str:
     if run.reason != "exact":
         raise ArithmeticError(f"qrmax-rm did not learn office/map1/exp1: {run!r}")
     return f"near the optimum after {run.steps} steps"
+
+
+def _installed_agents_load() -> str:
+    from qrmax.agents.registry import agent_names, broken_agents, built_in_names
+    from qrmax.errors import PluginError
+
+    if broken := broken_agents():
+        raise PluginError("\n".join(broken.values()))
+    return f"{len({*agent_names()} - {*built_in_names()})} from other distributions"
 
 
 def _a_study_is_swept() -> str:

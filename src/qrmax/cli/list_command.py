@@ -20,6 +20,7 @@ from qrmax.cli.output import (
     with_bold,
     wrapped,
 )
+from qrmax.errors import QRMaxError
 
 if TYPE_CHECKING:
     from qrmax.worlds.world import AnyProblem, World
@@ -184,8 +185,11 @@ def _list_agents() -> None:
 
     width = max(map(len, agent_names()))
     for name in agent_names():
-        summary = (agent_class(name).__doc__ or "").partition("\n")[0]
-        settings = ", ".join(f"{key}={value}" for key, value in default_settings(name).items())
+        try:
+            summary = (agent_class(name).__doc__ or "").partition("\n")[0]
+            settings = ", ".join(f"{key}={value}" for key, value in default_settings(name).items())
+        except QRMaxError:  # of an entry point that is broken
+            summary, settings = "cannot be loaded", "see `qrmax doctor`"
         text = f"{name.ljust(width)}  {summary}"
         click.echo(with_bold(name, wrapped(text, indent=width + 2)))
         click.echo(wrapped(f"{' ' * width}  {settings}", indent=width + 2))

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from qrmax.agents.registry import agent_class, check_agent_name, default_settings
+from qrmax.agents.registry import agent_class, default_settings
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json, print_table
 from qrmax.cli.plan_study import (
     STUDY_OPTIONS,
@@ -24,6 +24,7 @@ from qrmax.cli.plan_study import (
 )
 from qrmax.cli.problems import (
     agent_option,
+    check_agent,
     is_continuous,
     make_problem,
     problem_options,
@@ -110,7 +111,7 @@ def plan(
     refuse_options(of_studies=True)
     check_world(options["problem"])
     agent = agent or usual_agent(options["problem"])
-    check_agent_name(agent)
+    check_agent(agent)
     problem = make_problem(**options)
     if is_continuous(options["problem"]):
         raise click.UsageError(

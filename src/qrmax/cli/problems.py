@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from qrmax.agents.registry import agent_names
+from qrmax.agents.registry import agent_class, agent_names, built_in_names, check_agent_name
+from qrmax.plugins import is_reference, make_importable
 
 TASKS = (
     "A task is the name of a built-in one, your own file, or a formula: of LTLf, such as "
@@ -56,9 +58,22 @@ def _complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:
 agent_option = click.option(
     "--agent",
     shell_complete=_complete_agent,
-    help=f"One of {', '.join(agent_names())}; see `qrmax list agents`.  "
+    help=f"One of {', '.join(built_in_names())}, or one that you have installed; see `qrmax list "
+    "agents`. Or one of your own, as module:Class; the module may lie in this folder.  "
     "[default: qrmax; with real positions: bucket-qrmax]",
 )
+
+
+def check_agent(agent: str) -> None:
+    """Raise an error unless there is such an agent; a class of the user's own is imported.
+
+    Its module may lie in the current folder, as with `python -m`.
+    """
+    if is_reference(agent):
+        make_importable(Path.cwd())
+        agent_class(agent)
+    else:
+        check_agent_name(agent)
 
 
 def usual_agent(problem: str | None) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from qrmax.agents.registry import check_agent_name
 from qrmax.cli.output import (
     NO_SUCCESS,
     OutputFile,
@@ -24,6 +23,7 @@ from qrmax.cli.output import (
 from qrmax.cli.print_moves import show_moves, show_moves_between
 from qrmax.cli.problems import (
     agent_option,
+    check_agent,
     is_continuous,
     make_problem,
     problem_options,
@@ -31,6 +31,7 @@ from qrmax.cli.problems import (
 )
 from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import SourceError
+from qrmax.plugins import is_reference
 from qrmax.source import check_output
 from qrmax.studies.interrupt import interruptible
 
@@ -222,7 +223,7 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         if value is not None and name in settings:
             raise click.UsageError(f"--{name} and --set {name}=... are the same: give one of them.")
         settings |= {} if value is None else {name: value}
-    check_agent_name(agent)
+    check_agent(agent)
     continuous = is_continuous(options["problem"])
     problem = make_problem(**options)
 
@@ -262,12 +263,22 @@ def _resumed(path: Path, options: dict[str, Any]) -> Session:
     context = click.get_current_context()
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if option.name == "agent" and is_reference(options["agent"] or ""):
+            continue  # loading a file imports no module: this is how to say which one it needs
         if given and option.name in options.keys() - {"max_steps", "max_episodes"}:
             what = option.opts[0] if isinstance(option, click.Option) else "PROBLEM"
             raise click.UsageError(f"--resume goes on with a run as it was: leave {what} out.")
+    if options["agent"] is not None:
+        check_agent(options["agent"])
+
+    from qrmax.agents.registry import agent_class
     from qrmax.training.checkpoint import load_session
 
     session = load_session(path)
+    if options["agent"] is not None and agent_class(options["agent"]) is not type(session.agent):
+        raise click.UsageError(
+            f"{path} is a run of {session.agent.name}, not of --agent {options['agent']}."
+        )
     session.extend(options["max_steps"], options["max_episodes"])
     if session.progress.reason:
         click.echo(f"{path}: has met its rule; there is nothing more to do", err=True)

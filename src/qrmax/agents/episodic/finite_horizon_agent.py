@@ -95,7 +95,7 @@ class FiniteHorizon(Tabular):
     loop = staticmethod(step_loops.follow_plan)
     beside_loop = ("begin_episode", "believe", "bonus")  # called before an episode, in Python
     kernels = (backward_induction,)
-    quick_settings = MappingProxyType({"horizon": 3})
+    quick_settings = MappingProxyType({"horizon": 10})
     optimistic_prior: ClassVar[bool] = True  # whether unseen successors have the value v_max
     models: int = 1  # that it plans with at once
     binarize_rewards: ClassVar[bool] = False  # whether rewards are counted as 0 or 1
