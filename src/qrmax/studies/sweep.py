@@ -31,6 +31,7 @@ from qrmax.studies.backends import Backend, Reply, make_backend
 from qrmax.studies.estimate import Pace, kind_of
 from qrmax.studies.expand import load_study
 from qrmax.studies.outside_code import module_folders
+from qrmax.studies.problem_specs import Environment
 from qrmax.studies.store import Store
 from qrmax.studies.study import FILTERS, RunSpec, Study
 from qrmax.studies.work import Assignment, Report
@@ -207,7 +208,7 @@ def _compile(runs: Iterable[RunSpec]) -> None:
     agents = {
         (run.cell.agent, bool(run.cell.settings.get("published")))
         for run in runs
-        if run.cell.source is None
+        if run.cell.source is None and not isinstance(run.cell.problem, Environment)
     }
     for agent, published in sorted(agents):
         if needs_compiling(agent):
