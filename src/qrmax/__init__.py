@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from qrmax.planning.fine_grid import FineSolution as FineSolution
     from qrmax.planning.fine_grid import solve_continuous as solve_continuous
     from qrmax.planning.policy_evaluation import Evaluation as Evaluation
-    from qrmax.planning.policy_evaluation import evaluate as evaluate
     from qrmax.planning.staged_solution import StagedSolution as StagedSolution
     from qrmax.planning.staged_solution import solve_horizon as solve_horizon
     from qrmax.planning.value_iteration import Solution as Solution
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from qrmax.studies.study import Study as Study
     from qrmax.studies.sweep import sweep as sweep
     from qrmax.training.checkpoint import load as load
+    from qrmax.training.evaluation import evaluate as evaluate
     from qrmax.training.run import Run as Run
     from qrmax.training.run import train as train
     from qrmax.worlds.catalog import make as make
@@ -92,7 +92,7 @@ _HOME = {
     "check_task": "machines.checks",
     "compile_formula": "logic.compiler",
     "curves": "studies.learning_curves",
-    "evaluate": "planning.policy_evaluation",
+    "evaluate": "training.evaluation",
     "load": "training.checkpoint",
     "load_map": "worlds.grid",
     "load_model": "problems.model_files",

@@ -28,7 +28,8 @@ UNSEEN = -1
 class Episode(NamedTuple):
     """A finished episode."""
 
-    value: float  # discounted reward
+    value: float  # discounted return
+    total: float  # undiscounted return
     success: bool
 
 
@@ -50,7 +51,7 @@ class EnvPlayer:
         self.env = env
         self.gamma = gamma
         self._seed: int | None = int(chance.random() * 2**31)
-        layer, self.machine, labels_steps = _task_of(env)
+        layer, self.machine, labels_steps = task_of(env)
         self.layer = layer
         self.labels_steps = labels_steps
         self._propositions = self.machine.propositions  # all that matters of a label
@@ -70,7 +71,7 @@ class EnvPlayer:
         self.episodes = 0
         self.seen = set[str]()  # all that was true at some time
         self.reached = set[int]()  # machine states
-        self._value, self._discount = 0.0, 1.0
+        self._value, self._total, self._discount = 0.0, 0.0, 1.0
         self.s: State = 0
         self.q = 0
         self.over = True
@@ -88,7 +89,7 @@ class EnvPlayer:
         self._see(observation, info)
         if not self.episodes and self.table.terminal[self.q]:
             warn_of_an_end_at_the_start(self.machine, as_label(info["label"]))
-        self._value, self._discount = 0.0, 1.0
+        self._value, self._total, self._discount = 0.0, 0.0, 1.0
         self.episodes += 1
         self.over = False
 
@@ -117,16 +118,17 @@ class EnvPlayer:
                 "same number"
             )
         self._value += self._discount * (step.r_env + step.r_task)
+        self._total += step.r_env + step.r_task
         self._discount *= self.gamma
         self.over = step.terminated or step.truncated
         if self.over:
-            self.finished.append(Episode(self._value, bool(info["success"])))
+            self.finished.append(Episode(self._value, self._total, bool(info["success"])))
         return step
 
     def cut(self) -> None:
         """End the episode here; without success, or the environment would have ended it."""
         self.over = True
-        self.finished.append(Episode(self._value, success=False))
+        self.finished.append(Episode(self._value, self._total, success=False))
 
     def know_labels(self, labels: list[Label]) -> None:
         """Number labels as they were numbered before."""
@@ -213,7 +215,7 @@ def _all_labels(machine: RewardMachine) -> list[Label]:
     ]
 
 
-def _task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
+def task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
     """The layer that has the task, its machine, and whether labels belong to whole steps."""
     if isinstance(env, AbsentEnv):
         return env, env.machine, env.labels_steps

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from qrmax.planning.policy_evaluation import Evaluation
 from qrmax.seeding import Stream
+from qrmax.training.goal import Goal
 from qrmax.training.point import Point
 
 NEXT_TO_NOTHING = 1e-3  # of the optimal success: what slips alone may bring
@@ -30,8 +31,8 @@ class Best(NamedTuple):
 class Evaluator(ABC):
     """Evaluates the policies of one problem or environment."""
 
-    success_word: ClassVar[str] = "success"  # for the line of progress
-    caveat: ClassVar[str] = ""  # about its numbers, for a warning after a run
+    success_word: str = "success"  # for the line of progress
+    caveat: str = ""  # about its numbers, for a warning after a run
 
     problem: Any = None  # that of the runs; None for an environment
     gamma: float
@@ -43,10 +44,10 @@ class Evaluator(ABC):
         return None
 
     @abstractmethod
-    def success(self, policy: Any, episodes: int, chance: Stream, at_least: float = 0.0) -> float:
-        """The probability of success of a policy, or the share in so many sampled episodes.
+    def reaches(self, policy: Any, goal: Goal, episodes: int, chance: Stream) -> bool:
+        """Whether a policy reaches a goal, exactly or in so many sampled episodes.
 
-        Sampling may end early once the share cannot be as much as `at_least`.
+        Sampling may end early once the goal is out of reach.
         """
 
     @abstractmethod

@@ -28,6 +28,7 @@ from qrmax.problems.simulator import Simulator
 from qrmax.seeding import Stream
 from qrmax.training.episode_sampling import sample
 from qrmax.training.evaluator import Best, Evaluator
+from qrmax.training.goal import Goal
 from qrmax.training.point import Point, relative_gap
 
 NEGLIGIBLE_DISCOUNT = 1e-12  # rewards discounted by this much are left out
@@ -103,15 +104,12 @@ class ExactEvaluator(Evaluator):
         """The difference of its value to the optimum, relative to the optimum."""
         return relative_gap(self.evaluate(policy).start_value, self.best)
 
-    def success(
-        self,
-        policy: IntArray,
-        episodes: int,  # noqa: ARG002
-        chance: Stream,  # noqa: ARG002
-        at_least: float = 0.0,  # noqa: ARG002
-    ) -> float:
-        """Its probability of success; nothing is sampled."""
-        return self.evaluate(policy).success
+    def reaches(self, policy: IntArray, goal: Goal, episodes: int, chance: Stream) -> bool:  # noqa: ARG002
+        """Whether the policy reaches a goal; nothing is sampled."""
+        found, undiscounted = self.evaluate(policy), None
+        if goal.episode_return is not None:
+            undiscounted = evaluate(self.judged, policy, 1.0).start_value
+        return goal.is_met(Goal(found.success, found.start_value, undiscounted))
 
     def is_near(self, policy: IntArray, within: float) -> bool:
         """Whether its gap is no more than this; mostly far quicker to tell than the gap."""

@@ -31,7 +31,7 @@ from qrmax.training.trainer import Evaluated, Event, Session
 CURVE, ABOUT = "curve.csv", "run.json"
 COLUMNS = (*Point._fields, "seconds")
 FLUSH_SECONDS = 1
-SCALARS = ("success", "start_value", "gap", "episodes", "seconds")
+SCALARS = ("success", "start_value", "gap", "episodes", "episode_return", "length", "seconds")
 
 
 def logged(session: Session, log: str | os.PathLike[str] | None) -> Iterator[Event]:

@@ -18,6 +18,7 @@ from qrmax.planning.policy_evaluation import Evaluation
 from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.seeding import Stream, stream
 from qrmax.training.evaluator import Best, Evaluator
+from qrmax.training.goal import Goal
 from qrmax.training.point import Point, relative_gap
 from qrmax.training.policies.policy_kinds import as_policy
 
@@ -63,21 +64,30 @@ class PlaneEvaluator(Evaluator):
         """The probability of success of the optimal policy."""
         return self.solution.success
 
-    def success(self, policy: Any, episodes: int, chance: Stream, at_least: float = 0.0) -> float:
-        """The share of episodes in which a policy succeeds.
+    def reaches(self, policy: Any, goal: Goal, episodes: int, chance: Stream) -> bool:
+        """Whether the policy reaches a goal in so many sampled episodes.
 
-        Once so many have failed that it cannot be as much as `at_least`, no more are sampled: most
-        policies are bad, and bad ones take longest.
+        Once so many have failed that it is out of reach, no more are sampled: most policies are
+        bad, and bad ones take longest.
         """
         played = np.zeros((0, 3))
         at_once = as_policy(policy).at_once
         while len(played) < episodes:
             more = self.play(policy, min(at_once, episodes - len(played)), chance)
             played = np.concatenate([played, more])
-            if (played[:, 1] == 0.0).sum() > (1.0 - at_least) * episodes:
+            if goal.is_out_of_reach([*(played[:, 1] > 0.0)], episodes):
                 break
         self._policy, self._played = policy, played
-        return float(played[:, 1].mean())
+        returns, success, _ = played.mean(axis=0).tolist()
+        undiscounted = None
+        if goal.episode_return is not None:
+            sampled = as_policy(policy).sample(self.judged, episodes, chance, 1.0)
+            undiscounted = float(sampled[:, 0].mean())
+        return goal.is_met(Goal(success, returns, undiscounted))
+
+    def success(self, policy: Any, episodes: int, chance: Stream) -> float:
+        """The share of sampled episodes in which a policy succeeds."""
+        return self.evaluate(policy, chance, episodes).success
 
     def evaluate(self, policy: Any, chance: Stream, episodes: int = EPISODES) -> Evaluation:
         """The evaluation of a policy by so many episodes."""

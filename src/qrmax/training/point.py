@@ -9,7 +9,9 @@ from typing import NamedTuple
 class Point(NamedTuple):
     """One row of a learning curve. What cannot be known there is None.
 
-    On an environment a row is about the episodes of training that ended since the row before.
+    On an environment a row has the means of rollouts of the greedy policy, with 95 % confidence
+    intervals (`..._low`, `..._high`). If there is no second instance to roll it out in, a row is
+    about the episodes of training that ended since the row before.
     """
 
     step: int
@@ -17,7 +19,17 @@ class Point(NamedTuple):
     gap: float | None  # to the optimum, relative
     success: float | None  # probability
     nominal_length: int | None  # of the episode in which the most likely outcome always happens
-    episodes: int | None = None  # that have begun
+    episodes: int | None = None  # of training, that have begun
+    episode_return: float | None = None  # undiscounted
+    length: float | None = None  # mean number of steps of an episode
+    success_low: float | None = None
+    success_high: float | None = None
+    start_value_low: float | None = None
+    start_value_high: float | None = None
+    episode_return_low: float | None = None
+    episode_return_high: float | None = None
+    length_low: float | None = None
+    length_high: float | None = None
 
 
 def relative_gap(value: float, best: float) -> float:

@@ -117,7 +117,7 @@ class Session:
             agent, domain.sizes, config, self.streams["agent"], domain.task, domain.observations
         )
         self.player: Player = domain.player(self.agent, self.streams["world"])
-        self.evaluator = evaluator or domain.evaluator(gamma, horizon)
+        self.evaluator = evaluator or domain.evaluator(gamma, horizon, training.evaluate_every)
         self._fast_forward = self._compiled_loop()
         self.progress = Progress()
         self.curve: list[Point] = []

@@ -8,6 +8,7 @@ from typing import Any
 from qrmax.seeding import Stream
 from qrmax.training.environment import EnvPlayer
 from qrmax.training.evaluator import Evaluator
+from qrmax.training.goal import Goal
 from qrmax.training.point import Point
 
 
@@ -24,17 +25,20 @@ class TrainingEpisodes(Evaluator):
         self.played = played
         self.gamma = gamma
         self.horizon = horizon
+        self._succeeded = False  # an episode that is in no row
 
-    def success(
-        self,
-        policy: Any,  # noqa: ARG002
-        episodes: int,  # noqa: ARG002
-        chance: Stream,  # noqa: ARG002
-        at_least: float = 0.0,  # noqa: ARG002
-    ) -> float:
-        """The share of episodes that succeeded; 0 if none has ended."""
+    def reaches(self, policy: Any, goal: Goal, episodes: int, chance: Stream) -> bool:  # noqa: ARG002
+        """Whether the episodes since the last row reach a goal; not if none has ended."""
         ended = self.played.finished
-        return sum(episode.success for episode in ended) / len(ended) if ended else 0.0
+        if not ended:
+            return False
+        columns = ([e.success for e in ended], [e.value for e in ended], [e.total for e in ended])
+        return goal.is_met(Goal(*(sum(column) / len(ended) for column in columns)))
+
+    def note_successes(self) -> None:
+        """Forget the episodes since the last row, but for whether one succeeded."""
+        self._succeeded |= any(episode.success for episode in self.played.finished)
+        self.played.finished = []
 
     def point(self, step: int, policy: Any, chance: Stream) -> Point | None:  # noqa: ARG002
         """The mean return and success of the episodes since the last row."""
@@ -47,6 +51,7 @@ class TrainingEpisodes(Evaluator):
             gap=None,
             success=sum(episode.success for episode in ended) / len(ended),
             nominal_length=None,
+            episode_return=sum(episode.total for episode in ended) / len(ended),
         )
 
     def judge(self, policy: Any, seed: int) -> None:
@@ -54,7 +59,7 @@ class TrainingEpisodes(Evaluator):
 
     def failure(self, policy: Any, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002
         """In words, that no episode of training succeeded; empty if one did."""
-        since = (episode.success for episode in self.played.finished)
-        if any([*(point.success for point in curve), *since]):
+        self.note_successes()
+        if self._succeeded or any(point.success for point in curve):
             return ""
         return f"not one of the {self.played.episodes:,} episodes of training succeeded"

@@ -96,7 +96,12 @@ class ContinuousDomain(SimulatedDomain):
         """A simulator of the problem, which the agent perceives."""
         return PlaneSimulator(self.posed, chance, agent.perceive)
 
-    def evaluator(self, gamma: float, horizon: int | None) -> PlaneEvaluator:  # noqa: ARG002
+    def evaluator(
+        self,
+        gamma: float,
+        horizon: int | None,  # noqa: ARG002
+        every: int = 1000,  # noqa: ARG002
+    ) -> PlaneEvaluator:
         """Sampled policy evaluation."""
         return PlaneEvaluator(self.posed, gamma)
 

@@ -30,6 +30,7 @@ from qrmax.machines.machine_table import MachineTable
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import format_task
 from qrmax.planning.arrays import IntArray
+from qrmax.planning.policy_evaluation import Evaluation
 from qrmax.problems.observations import Observations
 from qrmax.seeding import Chance, Stream
 from qrmax.training.evaluator import Evaluator
@@ -126,6 +127,10 @@ class Domain(ABC):
         """The labels, in the order of their numbers."""
         return self.task.labels
 
+    @abstractmethod
+    def is_made_of(self, thing: Any) -> bool:
+        """Whether this very problem or environment is that of the domain."""
+
     @property
     def max_episode_steps(self) -> int | None:
         """The limit on the length of an episode; None if there is none, or it is not known."""
@@ -140,15 +145,16 @@ class Domain(ABC):
 
     @abstractmethod
     def default_rule(self) -> str:
-        """The name of the usual stopping rule."""
+        """The name of the usual stopping rule, for this task."""
 
     def check_rule(self, rule: StoppingRule) -> None:
         """Refuse a rule that needs to know more than can be known."""
+        rule.check_task(self.machine)
         refused = {kind.name for kind in RULES.values()} - {*self.rules}
         if rule.name in refused:
             raise ParameterError(
                 f"stop is {rule.name!r}; {self.why_no_others}: allowed are "
-                f"{' and '.join(map(repr, self.rules))}"
+                f"{', '.join(map(repr, self.rules))}"
             )
 
     @abstractmethod
@@ -160,8 +166,8 @@ class Domain(ABC):
         """What the agent plays."""
 
     @abstractmethod
-    def evaluator(self, gamma: float, horizon: int | None) -> Evaluator:
-        """An evaluator of policies."""
+    def evaluator(self, gamma: float, horizon: int | None, every: int = 1000) -> Evaluator:
+        """An evaluator of policies, which are checked every so many steps."""
 
     def check_evaluator(self, evaluator: Evaluator, gamma: float, horizon: int | None) -> None:
         """Refuse an evaluator that is not for this very problem, gamma and horizon."""
@@ -221,6 +227,17 @@ class Domain(ABC):
 
     def comparable_states(self) -> int | None:
         """The number of states that an environment must share; None if it may have others."""
+        return None
+
+    @classmethod
+    def evaluate_exactly(
+        cls,
+        thing: Any,  # noqa: ARG003
+        policy: Any,  # noqa: ARG003
+        gamma: float,  # noqa: ARG003
+        max_episode_steps: Any,  # noqa: ARG003
+    ) -> Evaluation | None:
+        """Policy evaluation without rollouts; None if that is not possible."""
         return None
 
     # Saving and exporting

@@ -14,12 +14,12 @@ from qrmax.errors import CheckpointError, ParameterError
 from qrmax.machines.task_files import format_task
 from qrmax.seeding import Chance, Stream
 from qrmax.training.absent import AbsentEnv
-from qrmax.training.domains.domain import Arrays, Domain, Learner
+from qrmax.training.domains.domain import Actor, Arrays, Domain, Learner
 from qrmax.training.domains.simulated_domain import stored_machine
 from qrmax.training.environment import EnvPlayer, is_environment
 from qrmax.training.player import Player
 from qrmax.training.policies.policy import Policy, View
-from qrmax.training.training_episodes import TrainingEpisodes
+from qrmax.training.rollout_evaluator import RolloutEvaluator
 
 
 class EnvironmentDomain(Domain):
@@ -30,7 +30,7 @@ class EnvironmentDomain(Domain):
     rewards_known = False
     budget = 100_000  # it is played in Python
     short_run = 5_000
-    rules = ("budget",)
+    rules = ("reaches", "budget")
     why_no_others = "an environment has no known optimum to compare with"
 
     def __init__(self, env: Any, learner: Learner, chance: Chance) -> None:
@@ -75,6 +75,10 @@ class EnvironmentDomain(Domain):
         """A stand-in for the environment, with its spaces and its task."""
         return AbsentEnv(described["name"], stored_machine(described), described["spaces"])
 
+    def is_made_of(self, thing: Any) -> bool:
+        """Whether this very environment is that of training."""
+        return thing is self.played.env
+
     def describe(self, player: Player) -> dict[str, Any]:
         """The task, the spaces and the number of episodes."""
         from qrmax.worlds.spaces import describe  # loads gymnasium, which is there already
@@ -115,8 +119,8 @@ class EnvironmentDomain(Domain):
         return hashlib.sha256(box.low.tobytes() + box.high.tobytes()).hexdigest()
 
     def default_rule(self) -> str:
-        """All steps of the budget."""
-        return "budget"
+        """A success rate of 95 %, or the budget for tasks that know no success."""
+        return "reaches" if self.machine.success else "budget"
 
     def reward_range(self) -> tuple[float, float]:
         """The range of the task's rewards, 0 and 1 included; the environment may add others."""
@@ -128,9 +132,9 @@ class EnvironmentDomain(Domain):
         self.played.perceive = agent.perceive if agent.perceives else None
         return self.played
 
-    def evaluator(self, gamma: float, horizon: int | None) -> TrainingEpisodes:
-        """A summary of the episodes of training."""
-        return TrainingEpisodes(self.played, gamma, horizon)
+    def evaluator(self, gamma: float, horizon: int | None, every: int = 1000) -> RolloutEvaluator:
+        """Rollouts in a second instance of the environment."""
+        return RolloutEvaluator(self, gamma, horizon, every)
 
     def prepare_to_resume(self) -> None:
         """Start a new episode: someone else may have played the environment since."""
@@ -147,6 +151,13 @@ class EnvironmentDomain(Domain):
                 "give both, run.act(observation, info)"
             )
         return View(observation["state"], self.played.label_of(observation["state"], info))
+
+    def actor(self, env: Any, policy: Policy) -> Actor:  # noqa: ARG002
+        """The policy; what an environment shows need not be checked at each step."""
+        first, view = self.first_action, self.view
+        return lambda seen, info, stage: (
+            first + policy.action(view(policy, seen, info), int(seen["task"]), stage)
+        )
 
     def env_to_watch(self) -> Any:
         """The environment that was trained on."""

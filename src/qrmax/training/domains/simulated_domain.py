@@ -46,6 +46,10 @@ class SimulatedDomain(Domain):
         """The problem."""
         return self.posed
 
+    def is_made_of(self, thing: Any) -> bool:
+        """Whether this very problem is that of the domain."""
+        return thing is self.posed
+
     @property
     def max_episode_steps(self) -> int | None:
         """The limit on the length of an episode."""

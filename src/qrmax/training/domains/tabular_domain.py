@@ -9,6 +9,7 @@ import numpy as np
 
 from qrmax.agents.base import Agent, Sizes
 from qrmax.planning.arrays import IntArray
+from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.problems.mdp import TabularMDP
 from qrmax.problems.problem import Problem
 from qrmax.problems.simulator import Simulator
@@ -80,9 +81,21 @@ class TabularDomain(SimulatedDomain):
         """A simulator of the problem."""
         return Simulator(self.posed, chance)
 
-    def evaluator(self, gamma: float, horizon: int | None) -> ExactEvaluator:
+    def evaluator(
+        self,
+        gamma: float,
+        horizon: int | None,
+        every: int = 1000,  # noqa: ARG002
+    ) -> ExactEvaluator:
         """Exact policy evaluation."""
         return ExactEvaluator(self.posed, gamma, horizon)
+
+    @classmethod
+    def evaluate_exactly(
+        cls, thing: Any, policy: Any, gamma: float, max_episode_steps: Any
+    ) -> Evaluation:
+        """Exact policy evaluation."""
+        return evaluate(thing, policy, gamma, max_episode_steps)
 
     @property
     def most_states(self) -> int:
