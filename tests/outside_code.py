@@ -60,3 +60,74 @@ def write_module(folder: Path, name: str, text: str) -> Path:
     path = folder / f"{name}.py"
     path.write_text(text)
     return path
+
+
+CLIFF = '''
+"""CliffWalking with labels, a wrapper, and problems made in Python."""
+
+import gymnasium
+
+import qrmax
+
+
+class Falls(gymnasium.Wrapper):
+    """Says in `info` whether a step led over the cliff, and pays nothing."""
+
+    def step(self, action):
+        seen, reward, ended, cut, info = self.env.step(action)
+        return seen, 0.0, ended, cut, {**info, "fell": reward <= -100}
+
+
+def labels(seen, info):
+    return {"left": seen == 24, "goal": seen == 47, "fall": bool(info.get("fell"))}
+
+
+def make_env(length=4):
+    return gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=10 * length)
+
+
+def corner(seen, info):
+    return {"goal"} if seen == 15 else ()
+
+
+def no_text(seen, info):
+    return [3]
+
+
+def make_problem(exp=1):
+    return qrmax.make(f"office/map1/exp{exp}")
+
+
+def make_mdp():
+    return qrmax.TabularMDP([[[1]], [[0]]], [[[1.0]], [[1.0]]])
+
+
+def nothing():
+    return None
+
+
+not_a_function = 3
+
+
+def no_wrapper(env):
+    return 3
+
+
+def raises(**options):
+    raise RuntimeError("no lake today")
+'''
+
+CLIFF_STUDY = """
+agents = ["qrm", "q-learning"]
+seeds = 2
+max_steps = 600
+evaluate_every = 200
+
+[[problems]]
+label = "cliff"
+env = "CliffWalking-v1"
+options = {{ max_episode_steps = 60 }}
+wrappers = ["{module}:Falls"]
+task = "F(left & F goal) & G !fall"
+labels = "{module}:labels"
+"""

@@ -31,6 +31,7 @@ from qrmax.studies.backends import Backend, Reply, make_backend
 from qrmax.studies.estimate import Pace, kind_of
 from qrmax.studies.expand import load_study
 from qrmax.studies.outside_code import module_folders
+from qrmax.studies.problem_specs import Environment
 from qrmax.studies.store import Store
 from qrmax.studies.study import FILTERS, RunSpec, Study
 from qrmax.studies.work import Assignment, Report
@@ -204,7 +205,12 @@ def _compile(runs: Iterable[RunSpec]) -> None:
     """Compile once what these runs need, so that the workers need not all do it."""
     from qrmax.training.warm_up import needs_compiling, warm_up
 
-    for agent in sorted({run.cell.agent for run in runs if run.cell.source is None}):
+    agents = {
+        run.cell.agent
+        for run in runs
+        if run.cell.source is None and not isinstance(run.cell.problem, Environment)
+    }
+    for agent in sorted(agents):
         if needs_compiling(agent):
             warm_up(agent)
 

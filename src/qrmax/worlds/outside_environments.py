@@ -15,7 +15,7 @@ from typing import Any
 
 import gymnasium
 
-from qrmax.errors import ParameterError, PluginError, UnknownNameError, shown
+from qrmax.errors import ParameterError, PluginError, QRMaxError, UnknownNameError, shown
 from qrmax.logic.guards import as_label
 from qrmax.machines.task_files import AnyTask
 from qrmax.plugins import import_object, is_reference
@@ -66,7 +66,7 @@ def check_environment(env: TaskWrapper) -> None:
         as_label(info["label"])
         env.action_space.seed(0)
         env.step(env.action_space.sample())
-    except (ParameterError, PluginError):
+    except QRMaxError:
         raise
     except Exception as error:  # whatever code of others raises
         raise PluginError(
