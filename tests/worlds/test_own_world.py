@@ -85,9 +85,10 @@ def test_an_installed_world_is_known_by_name_and_a_broken_one_leaves_it_alone(fo
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
     assert "'state'" in made.stdout, made.stderr
-    code = "from qrmax.worlds.world_registry import broken_worlds; print(*broken_worlds())"
+    code = "import qrmax.cli.doctor_command as d; print(d._check(d._all_worlds_load))"
     told = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
+    assert told.stdout.startswith("failed: ")
     assert "'rung'" in told.stdout
     assert "is the world 'ring'; both need the same name" in told.stdout
