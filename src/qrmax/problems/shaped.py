@@ -2,8 +2,8 @@
 
 A shaped task has potential-based rewards in between; see `qrmax.machines.shaping`. Optimal policies
 stay optimal, but values are smaller by the potential of the start, so that gaps relative to them
-mean nothing. And they stay optimal only if `world_ends` holds for the labels with which the world ends episodes, and
-for no others. A problem knows these labels.
+mean nothing. And they stay optimal only if `world_ends` holds for the labels with which the world
+ends episodes, and for no others. A problem knows these labels.
 """
 
 from __future__ import annotations
