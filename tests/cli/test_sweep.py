@@ -83,9 +83,9 @@ def test_ctrl_c_has_runs_checkpointed_and_the_same_command_goes_on(
 def test_ctrl_c_keeps_what_is_far_from_its_next_checkpoint_and_begins_nothing_else(
     tmp_path: Path,
 ) -> None:
-    """The next one would be in ten seconds."""
+    """The next one would be in ten minutes."""
     write_study(tmp_path, ENDLESS.replace("seeds = 1", "seeds = 5"))
-    with started(tmp_path, "--workers", "1") as process:
+    with started(tmp_path, "--workers", "1", "--checkpoint-every", "600") as process:
         wait_until(lambda: workers_of(process.pid))
         [worker] = workers_of(process.pid)
         wait_until(lambda: cpu_seconds(worker) > 3.0)  # it imports for a second, then trains

@@ -613,7 +613,7 @@ def explore(
 
 
 class EpisodeCounting(NamedTuple):
-    """How an agent counts that plans for each episode: `Seen` (empirical/successors.py), and rewards.
+    """Counts of an agent that plans for each episode: `Seen` (successors.py), and rewards.
 
     `joint`: it counts pairs (s, q), and what world and machine pay together. `flips`: rewards count
     as paid or not paid, with a chance that is the larger the more they are.

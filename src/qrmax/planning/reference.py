@@ -56,7 +56,7 @@ def solve_optimistic(
     known_task: BoolArray,
     optimistic: float,
 ) -> FloatArray:
-    """V where only some (s, a), (q, s') are known; a backup that needs more is `optimistic`."""
+    """V if only some (s, a), (q, s') are known; a backup that needs more is `optimistic`."""
     listed = (problem.mdp.prob > 0)[:, :, :, None]  # [s, a, k, 1]
     arrivals = known_task.T[problem.mdp.succ]  # [s, a, k, q]
     covered = (arrivals | ~listed).all(axis=2) & known_env[:, :, None]  # [s, a, q]
@@ -100,7 +100,7 @@ def backward_induction(
 
 
 class PolicyValues(NamedTuple):
-    """What a policy brings from the start."""
+    """Value, success probability and length of a policy from the start distribution."""
 
     start_value: float
     success: float
@@ -131,7 +131,7 @@ def evaluate(
 
 
 def _chain(product: TabularMDP, actions: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Where these actions lead, and what they pay."""
+    """Transition matrix and mean rewards of these actions."""
     pairs = np.arange(product.n_states)
     chain = np.zeros((product.n_states, product.n_states))
     succ, prob = product.succ[pairs, actions], product.prob[pairs, actions]

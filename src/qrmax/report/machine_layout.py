@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from qrmax.machines.edges import Edge
-from qrmax.machines.reward_machine import FELL_OFF, RewardMachine
+from qrmax.machines.reward_machine import FAILED, RewardMachine
 from qrmax.report.drawing import Point
 from qrmax.report.layers import heights, ordered, ranks, turned_round
 
@@ -194,7 +194,7 @@ def label_width(lines: tuple[str, ...]) -> float:
 
 def _is_drawn(machine: RewardMachine, state: str) -> bool:
     """Where undefined labels lead is told below the picture, and drawn only if edges go there."""
-    implied = state == FELL_OFF and machine.undefined == "fail"
+    implied = state == FAILED and machine.undefined == "fail"
     return not implied or any(edge.target == state for edge in machine.edges)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from qrmax.errors import TaskError
-from qrmax.machines.reward_machine import FELL_OFF, RewardMachine
+from qrmax.machines.reward_machine import FAILED, RewardMachine
 from qrmax.report.drawing import (
     Font,
     Look,
@@ -69,7 +69,7 @@ def draw_machine(machine: RewardMachine) -> Picture:
     bottoms += [label.at.y + LINE * len(label.lines) / 2 for label in labels]
     x = left + _MARGIN
     title, about = printable(machine.name), printable(machine.description)
-    otherwise = f"leads to {FELL_OFF}" if machine.undefined == "fail" else "changes nothing"
+    otherwise = f"leads to {FAILED}" if machine.undefined == "fail" else "changes nothing"
     foot = f"Any other label {otherwise}."
     right = max(right, x + max(1.15 * text_width(title), *map(text_width, (about, foot))))
     top = min(tops) - _MARGIN - (44.0 if about else 26.0)
