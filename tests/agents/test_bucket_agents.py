@@ -24,7 +24,7 @@ from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
 from qrmax.problems.observations import Observations
 from qrmax.problems.simulator import Simulator, Step
 from qrmax.seeding import stream, stream_at
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.plane_evaluator import PlaneEvaluator
 from random_problems import problems
 
 small = pytest.mark.small_enough_without_jit
@@ -132,7 +132,7 @@ def test_sampled_episodes_are_those_that_the_policy_plays(name: str) -> None:
     problem = qrmax.make(LAKE, step=0.9, noise=0.2, decoration_penalty=0.3, max_episode_steps=30)
     tried = bucket_trial(name, problem, t_env=3, grid=7, gamma=0.9).rush(300)
     policy, gamma = tried.agent.recommendation(), 0.9
-    found = PlaneReferee(problem, gamma).play(policy, 40, stream(3, "evaluation"))
+    found = PlaneEvaluator(problem, gamma).play(policy, 40, stream(3, "evaluation"))
     player = PlaneSimulator(problem, stream(3, "evaluation"), lambda *_: 0)
     for row in found.tolist():
         player.reset()
@@ -152,7 +152,7 @@ def test_a_policy_that_is_older_than_a_bucket_does_the_first_thing_there() -> No
     policy = tried.agent.recommendation()
     tried.rush(3000)
     assert len(tried.agent.buckets) > len(policy.table)
-    PlaneReferee(problem, 0.9).play(policy, 20, stream(3, "evaluation"))
+    PlaneEvaluator(problem, 0.9).play(policy, 20, stream(3, "evaluation"))
     newest = tried.agent.buckets.snapshot()["keys"][-1]
     middle = [(int(newest[1]) % 32 + 0.5) / 2.0, (int(newest[1]) // 32 + 0.5) / 2.0]
     assert tried.agent.buckets.find(middle, 0) == len(tried.agent.buckets) - 1

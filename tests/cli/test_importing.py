@@ -17,7 +17,7 @@ def python(code: str) -> str:
 
 
 def test_importing_qrmax_loads_nothing_heavy() -> None:
-    heavy = "numba matplotlib polars gymnasium numpy scipy click pydantic rich IPython"
+    heavy = "numba matplotlib polars gymnasium numpy scipy click rich IPython"
     code = f"import sys, qrmax; print(sorted({{*'{heavy}'.split()}} & {{*sys.modules}}))"
     assert python(code) == "[]"
 

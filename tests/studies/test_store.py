@@ -25,7 +25,6 @@ from qrmax.studies.sweep import Begun, Event, Finished, Noted, Summary
 from qrmax.studies.work import Assignment, advance
 from tiny_study import agents, parsed, write_tiny
 
-SCHEMA_1 = Path(__file__).parent.parent / "data" / "results-schema-1"
 TWO_AGENTS = agents('"qrmax", { agent = "q-learning", label = "fast q-learning", alpha = 0.5 }')
 TEXT = TWO_AGENTS.replace("seeds = 2", "seeds = 8").replace(
     '"qrmax", ', '{ agent = "qrmax", t_env = 3 }, '
@@ -234,38 +233,18 @@ def test_a_folder_of_another_study_is_not_mixed_up(swept: Swept, tmp_path: Path)
 # --- schemas
 
 
-def test_results_of_schema_1_are_read() -> None:
-    assert json.loads((SCHEMA_1 / "study.json").read_text())["schema"] == 1
-    found = qrmax.results(SCHEMA_1)
-    assert found.schema == COLUMNS
-    assert found["seed"].to_list() == [0, 0, 1, 1]
-    assert found["label"].to_list() == ["qrmax", "fast q-learning"] * 2
-    assert found["steps"].null_count() == 0
-    assert found["in_study"].all()
-    looked = status(SCHEMA_1)
-    assert (looked.done, looked.left, looked.damaged) == (4, 0, ())
-
-
-def test_a_sweep_takes_runs_of_schema_1_for_done(tmp_path: Path) -> None:
-    shutil.copytree(SCHEMA_1, tmp_path / "results")
-    old = Swept(write_tiny(tmp_path, TWO_AGENTS), tmp_path / "results")
-    before = contents(old.folder / "runs")
-    events, summary = old.sweep()
-    assert begun(events) == Begun(done=4, todo=0)
-    assert summary.done == 4
-    assert contents(old.folder / "runs") == before
-    assert json.loads((old.folder / "study.json").read_text())["schema"] == 2
-
-
 @pytest.mark.parametrize("name", ["study.json", "run.json"])
-def test_a_newer_schema_is_refused_and_left_alone(swept: Swept, name: str) -> None:
+@pytest.mark.parametrize(("schema", "remedy"), [(3, "update qrmax"), (1, "into another folder")])
+def test_another_schema_is_refused_and_left_alone(
+    swept: Swept, name: str, schema: int, remedy: str
+) -> None:
     path = swept.folder / name if name == "study.json" else swept.path(2, name)
-    path.write_text(path.read_text().replace('"schema": 2', '"schema": 3'))
+    path.write_text(path.read_text().replace('"schema": 2', f'"schema": {schema}'))
     before = contents(swept.folder)
     for read in (qrmax.results, status):
-        with pytest.raises(StoreError, match=f"{name}: is of schema 3; .* update qrmax"):
+        with pytest.raises(StoreError, match=f"{name}: is of schema {schema}; .*{remedy}"):
             read(swept.folder)
-    with pytest.raises(StoreError, match="update qrmax"):
+    with pytest.raises(StoreError, match=remedy):
         swept.sweep()
     assert contents(swept.folder) == before
 

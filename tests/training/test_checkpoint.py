@@ -324,7 +324,7 @@ def test_the_map_comes_back_to_be_looked_at(name: str) -> None:
     problem = qrmax.make(name)
     agent = "bucket-qrmax" if name.startswith("continuous") else "qrmax"
     run = qrmax.train(agent, problem, max_steps=50, evaluate_every=100)
-    loaded = checkpoint.from_bytes(checkpoint.to_bytes(session_of(run)), "a run").task
+    loaded = checkpoint.from_bytes(checkpoint.to_bytes(session_of(run)), "a run").domain.task
     assert loaded.world.text == problem.world.text
     assert loaded.world.name == problem.world.name
 

@@ -214,8 +214,8 @@ def test_episodes_that_agent_and_world_end_at_once_are_counted_once() -> None:
     env = qrmax.TaskWrapper(room, in_order("never"), labels=lambda *_: ())
     session = make_session("psrl", env, horizon=7, max_steps=70, evaluate_every=1000)
     finish(session)
-    assert isinstance(session.task, EnvPlayer)
-    assert len(session.task.finished) == 10
+    assert isinstance(session.domain.task, EnvPlayer)
+    assert len(session.domain.task.finished) == 10
 
 
 def test_a_horizon_longer_than_episodes_are_is_warned_of() -> None:

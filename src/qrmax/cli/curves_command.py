@@ -10,7 +10,7 @@ from qrmax.cli.output import PICTURES, OutputFile, examples, picture_format, wri
 from qrmax.cli.studies import find_results, protocol_option, study_argument
 
 # those of `report.curves`, which takes long to import
-MEASURES = ("value", "success")
+MEASURES = ("value", "success", "return")
 
 
 @click.command(
@@ -24,7 +24,8 @@ MEASURES = ("value", "success")
 @click.option(
     "--measure",
     type=click.Choice(MEASURES),
-    help="What is shown: the value as a share of the optimum, or how often the task is done.  "
+    help="What is shown: the value as a share of the optimum, how often the task is done, or the "
+    "return of an episode, undiscounted.  "
     "[default: what the study judges by]",
 )
 @click.option("--log", "logarithmic", is_flag=True, help="Steps or episodes on a logarithmic axis.")

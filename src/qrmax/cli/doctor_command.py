@@ -19,7 +19,6 @@ PACKAGES = (
     "scipy",
     "gymnasium",
     "polars",
-    "pydantic",
     "safetensors",
     "click",
     "rich",

@@ -143,7 +143,8 @@ def _warn_of_few_steps(study: Study) -> None:
     if study.max_episodes is None:
         return
     specs = {cell.problem.label: cell.problem for cell in study.cells}
-    needed = study.max_episodes * max(s.make().max_episode_steps or 0 for s in specs.values())
+    limits = [getattr(spec.make(), "max_episode_steps", None) for spec in specs.values()]
+    needed = study.max_episodes * max(limit or 0 for limit in limits)
     if study.max_steps < needed:
         warn(
             f"{study.max_episodes:,} episodes may have {needed:,} steps, but max_steps is "

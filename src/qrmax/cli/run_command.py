@@ -11,6 +11,13 @@ import click
 from click.core import ParameterSource
 
 from qrmax.agents.registry import check_agent_name
+from qrmax.cli.environments import (
+    OF_ENVIRONMENTS,
+    EnvironmentOptions,
+    environment_options,
+    make_environment_of,
+    print_run,
+)
 from qrmax.cli.output import (
     NO_SUCCESS,
     OutputFile,
@@ -76,9 +83,11 @@ def _read_value(text: str) -> Any:
         "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
         "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
+        "qrmax run --env CliffWalking-v1 --task 'F goal' --labelling mine:labels --agent qrm",
     ),
 )
 @problem_options
+@environment_options
 @agent_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Names the random streams.")
 @click.option(
@@ -163,6 +172,8 @@ def run(
     The step reported is the first at which the policy was; a run that took all its steps without
     says so. Ctrl-C ends a run early, and saves it where --save says.
     """
+    if show and options["env"] is not None:
+        raise click.UsageError("--show is for worlds with a map, not for --env.")
     if show and as_json:
         raise click.UsageError("--show is for people and --json for programs: give one of them.")
     if resume is not None:
@@ -224,7 +235,9 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         settings |= {} if value is None else {name: value}
     check_agent_name(agent)
     continuous = is_continuous(options["problem"])
-    problem = make_problem(**options)
+    given_env = EnvironmentOptions(**{name: options.pop(name) for name in OF_ENVIRONMENTS})
+    env = make_environment_of(given_env, options, _read_value)
+    problem = make_problem(**options) if env is None else env
 
     from qrmax.planning.compile_notice import compile_notice
     from qrmax.training.run import make_session  # all this takes a second to import
@@ -235,7 +248,7 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         settings["published"] = True
     given = {key: value for key, value in rule.items() if value is not None}
     if stop is None:
-        stop = "success" if continuous else "exact"
+        stop = "budget" if env is not None else "success" if continuous else "exact"
     _check_rule(stop, given)
     session = make_session(
         agent,
@@ -245,8 +258,9 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         evaluate_every=every,
         **settings,
     )
-    with compile_notice(not quiet):
-        warm_up(agent, published=published)
+    if env is None:
+        with compile_notice(not quiet):
+            warm_up(agent, published=published)
     return session
 
 
@@ -294,11 +308,14 @@ def _print(
     outcome: Run, training: TrainingConfig, as_json: bool, files: dict[str, Path | None]
 ) -> None:
     rule, every = training.stop.name, training.evaluate_every
+    if outcome.problem is None:
+        print_run(outcome, rule, as_json, files)
+        return
     config = asdict(outcome.agent.config)
     published = bool(config.pop("published", False))
     problem, evaluation = outcome.problem, outcome.evaluation
     gap, best = outcome.gap, outcome.best
-    assert problem is not None  # the command line plays problems only
+    assert problem is not None
     assert evaluation is not None
     assert gap is not None
     assert best is not None

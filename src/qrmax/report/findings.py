@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from qrmax.errors import ParameterError, check_choice
 from qrmax.report.layout import Layout
@@ -14,6 +16,7 @@ from qrmax.studies.statistics import (
     Steps,
     Summary,
     comparable,
+    mean_estimate,
     probability_of_improvement,
     summarize,
 )
@@ -39,6 +42,7 @@ class Run(NamedTuple):
     commit: str | None
     success: float | None = None  # of the policy at the end; may be left out
     evaluate_every: int | None = None  # steps between checks; may be left out
+    episode_return: float | None = None  # of the policy at the end, undiscounted; may be left out
 
     def __str__(self) -> str:
         return f"{self.label} on {self.problem}, seed {self.seed}"
@@ -95,6 +99,18 @@ class Improvement(NamedTuple):
         return Improvement(Estimate(1.0 - value, 1.0 - high, 1.0 - low), self.problems)
 
 
+class Final(NamedTuple):
+    """The last policies of a learner on a problem: means over the runs."""
+
+    problem: str
+    label: str
+    n: int
+    success: Estimate | None
+    episode_return: Estimate | None
+    reached: int  # runs that met the stopping rule
+    steps: Estimate | None  # the mean of those
+
+
 @dataclass(frozen=True, slots=True)
 class Findings:
     """All that a table shows."""
@@ -103,6 +119,7 @@ class Findings:
     cells: Mapping[tuple[str, str], Cell]  # by problem and label
     versions: tuple[str, ...]  # of qrmax, that the runs were made with
     commits: tuple[str, ...]
+    finals: tuple[Final, ...] = ()  # if the layout asks for them
 
     def row(self, problem: str) -> list[Cell]:
         """The cells of a problem, in the order of the labels."""
@@ -154,7 +171,7 @@ class Findings:
 def gather(results: pl.DataFrame, layout: Layout) -> Findings:
     """What the results, one row for each run, say of the problems and learners of the layout."""
     runs = _runs_by_cell(results, layout)
-    shown = [run for group in runs.values() for run in group]
+    shown = [run for (_, label), group in runs.items() if label in layout.labels for run in group]
     if not shown:
         raise ParameterError(
             f"no results for the table {layout.title!r}: none of the {len(results)} runs is of its "
@@ -172,7 +189,32 @@ def gather(results: pl.DataFrame, layout: Layout) -> Findings:
         },
         versions=_distinct(run.version for run in shown),
         commits=_distinct(run.commit for run in shown),
+        finals=tuple(_finals(runs, layout)) if layout.shows_final else (),
     )
+
+
+def _finals(runs: Mapping[tuple[str, str], list[Run]], layout: Layout) -> Iterator[Final]:
+    """The last policies, of those learners that have some."""
+    for problem in layout.problems:
+        for label in (*layout.labels, *layout.others):
+            done = [run for run in runs.get((problem, label), []) if run.status == "done"]
+            success = [run.success for run in done if run.success is not None]
+            returns = [run.episode_return for run in done if run.episode_return is not None]
+            steps = [float(run.steps) for run in done if run.reached and run.steps is not None]
+            if done:
+                yield Final(
+                    problem,
+                    label,
+                    n=len(done),
+                    success=_mean(success),
+                    episode_return=_mean(returns),
+                    reached=len(steps),
+                    steps=_mean(steps),
+                )
+
+
+def _mean(values: Sequence[float]) -> Estimate | None:
+    return mean_estimate(np.array(values)) if values else None
 
 
 def _runs_by_cell(results: pl.DataFrame, layout: Layout) -> Mapping[tuple[str, str], list[Run]]:
@@ -185,7 +227,7 @@ def _runs_by_cell(results: pl.DataFrame, layout: Layout) -> Mapping[tuple[str, s
     known = [name for name in Run._fields if name in results.columns]
     for row in results.select(known).iter_rows(named=True):
         run = Run(**row)
-        if run.problem in layout.problems and run.label in layout.labels:
+        if run.problem in layout.problems and run.label in (*layout.labels, *layout.others):
             groups[run.problem, run.label].append(run)
     return groups
 

@@ -38,6 +38,8 @@ class Layout:
     optimum_reference: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     compare: bool = False  # whether to say how far we are off the reference
     shows_success: bool = False  # whether to say how often the last policies succeed
+    shows_final: bool = False  # whether to show success and return of all last policies
+    others: tuple[str, ...] = ()  # runs of other tools, of which only the last policies are shown
 
     def __post_init__(self) -> None:
         for kind, names in (("problems", self.problems), ("labels", self.labels)):

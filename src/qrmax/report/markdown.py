@@ -13,6 +13,7 @@ from qrmax.report.wording import (
     how_many_are_close,
     resolution_text,
     rows,
+    share_text,
     success_text,
 )
 from qrmax.studies.study import numbers_as_text
@@ -28,6 +29,16 @@ SPREAD = (
 )
 
 
+FINAL = (
+    "Rollouts of the greedy policy at the last check: means over the runs, with 95 % bootstrap "
+    "confidence intervals. Success is the share of episodes; the return is undiscounted."
+)
+OTHERS = (
+    " In parentheses: the tool that made runs which are not ours. Their numbers are those that it "
+    "logged, mostly means over episodes of training."
+)
+
+
 def page(findings: Findings) -> str:
     """The whole page."""
     layout = findings.layout
@@ -38,6 +49,7 @@ def page(findings: Findings) -> str:
         "\n".join(_main_table(findings)),
         "\n".join(_gaps(findings)),
         *_at_the_end(findings),
+        *_final_policies(findings),
         "## Spread",
         SPREAD,
         "\n".join(_spread(findings)),
@@ -111,6 +123,26 @@ def _at_the_end(findings: Findings) -> Iterator[str]:
     for problem in layout.problems:
         texts = [success_text(cell.successes) for cell in findings.row(problem)]
         lines.append(_line([layout.short_name(problem), *texts]))
+    yield "\n".join(lines)
+
+
+def _final_policies(findings: Findings) -> Iterator[str]:
+    """Success and return of the last policies, those of other tools among them."""
+    if not findings.finals:
+        return
+    yield "## Final policies"
+    yield FINAL + (OTHERS if findings.layout.others else "")
+    names = ["problem", "learner", "n", "success [95 %]", "return [95 %]"]
+    any_reached = any(final.reached for final in findings.finals)
+    lines = [*_head([*names, *["threshold reached"][:any_reached]], left=2)]
+    for final in findings.finals:
+        name = findings.layout.short_name(final.problem)
+        texts = [share_text(final.success), share_text(final.episode_return)]
+        reached = f"{final.reached} of {final.n}"
+        if final.steps is not None:
+            reached += f", after {estimate_text(final.steps)} {findings.layout.unit}"
+        texts += [reached][:any_reached]
+        lines.append(_line([name, final.label, str(final.n), *texts]))
     yield "\n".join(lines)
 
 

@@ -108,6 +108,18 @@ def estimate_text(estimate: Estimate) -> str:
     return f"{value} [{low} to {high}]"
 
 
+def share_text(estimate: Estimate | None) -> str:
+    """A mean of any size with its interval.
+
+    >>> share_text(Estimate(0.5, 0.25, 0.75)), share_text(None)
+    ('0.5 [0.25 to 0.75]', '')
+    """
+    if estimate is None:
+        return ""
+    value, low, high = (f"{number:.3g}" for number in estimate)
+    return f"{value} [{low} to {high}]"
+
+
 def success_text(shares: Sequence[float]) -> str:
     """Shares of success: mean, least and most.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,42 +23,6 @@ from qrmax.training.absent import AbsentEnv
 MOST_LABELS = 256
 UNSEEN = -1
 """In place of the number of a label: training has not met it."""
-
-
-class Player(Protocol):
-    """What a learner plays: a `Simulator` of a problem, or an `EnvPlayer`."""
-
-    @property
-    def s(self) -> State:
-        """The world state, as the learner sees it."""
-        ...
-
-    @property
-    def q(self) -> int:
-        """The machine state."""
-        ...
-
-    @property
-    def over(self) -> bool:
-        """Whether the episode is over, so that the next step needs a reset before."""
-        ...
-
-    @property
-    def episodes(self) -> int:
-        """How many episodes have begun."""
-        ...
-
-    def reset(self) -> None:
-        """Start an episode."""
-        ...
-
-    def step(self, a: int) -> Step:
-        """Act."""
-        ...
-
-    def cut(self) -> None:
-        """End the episode here."""
-        ...
 
 
 class Episode(NamedTuple):
@@ -216,18 +180,22 @@ class EnvPlayer:
         return self.labels.index(label)
 
 
-def check_env(env: Any) -> None:
-    """Raise a `ParameterError` where this is no environment that an agent can play."""
-    if hasattr(env, "num_envs"):
+def no_environment(thing: Any) -> ParameterError:
+    """The error about something that is no environment."""
+    return ParameterError(
+        f"{str(thing)[:60]!r} is no environment; needed: a Problem, such as "
+        "qrmax.make('office/map1/exp5'), or a Gymnasium environment in a qrmax.TaskWrapper"
+    )
+
+
+def is_environment(thing: Any) -> bool:
+    """Whether this is an environment that an agent can play; an error for a vector of several."""
+    if hasattr(thing, "num_envs"):
         raise ParameterError(
-            f"{str(env)[:80]} is a vector environment; these agents play one environment: "
+            f"{str(thing)[:80]} is a vector environment; these agents play one environment: "
             "give the one that gymnasium.make makes"
         )
-    if not (hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space")):
-        raise ParameterError(
-            f"{str(env)[:60]!r} is no environment; needed: a Problem, such as "
-            "qrmax.make('office/map1/exp5'), or a Gymnasium environment in a qrmax.TaskWrapper"
-        )
+    return all(hasattr(thing, name) for name in ("reset", "step", "action_space"))
 
 
 def _all_labels(machine: RewardMachine) -> list[Label]:

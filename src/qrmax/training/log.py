@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from qrmax.errors import ParameterError, SourceError, warn
 from qrmax.source import write_whole
-from qrmax.training.evaluation import Point
+from qrmax.training.point import Point
 from qrmax.training.stopping import rule_as_data
 from qrmax.training.trainer import Evaluated, Event, Session
 
@@ -123,7 +123,7 @@ def _identity(session: Session) -> dict[str, Any]:
     described = {
         "agent": session.agent.name,
         "settings": asdict(session.agent.config),
-        "problem": session.task.name,
+        "problem": session.domain.name,
         "seed": training.seed,
         "evaluate_every": training.evaluate_every,
         **rule_as_data(training.stop),

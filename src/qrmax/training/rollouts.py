@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qrmax.errors import ParameterError, check_count, shown, warn
-from qrmax.problems.continuous_problem import ContinuousProblem
-from qrmax.problems.problem import Problem
 from qrmax.seeding import check_seed, stream
-from qrmax.training.environment import EnvPlayer, check_env
-from qrmax.training.trainer import Session, sizes_of
+from qrmax.training.domains.domain import Learner
+from qrmax.training.domains.environment_domain import EnvironmentDomain
+from qrmax.training.environment import no_environment
+from qrmax.training.trainer import Session
 from qrmax.training.watch import Moment
 
 Play = Callable[[Any, int | None], Iterator[Moment]]
@@ -71,7 +71,7 @@ def roll_out(
     check_seed(seed)
     if env is not None:
         _check_env(session, env)
-    played = _second_instance(session.task) if env is None else env
+    played = session.domain.second_instance() if env is None else env
     gamma = session.agent.config.gamma
     try:
         outcomes = [*_outcomes(play, played, gamma, episodes, seed, max_steps)]
@@ -144,33 +144,19 @@ def _outcomes(
         yield Outcome(bool(last.info["success"]), discounted, total, length, cut)
 
 
-def _second_instance(task: Problem | ContinuousProblem | EnvPlayer) -> Any:
-    """Another environment like that of training, whose episode and random stream are left alone."""
-    if isinstance(task, EnvPlayer):
-        task.check_present()
-        from qrmax.worlds.another import another  # loads gymnasium
-
-        return another(task.env)
-    from qrmax.worlds.gymnasium import ContinuousEnv, ProblemEnv  # loads gymnasium
-
-    if isinstance(task, Problem):
-        return ProblemEnv(task.judged)
-    return ContinuousEnv(task.judged)
-
-
 def _check_env(session: Session, env: Any) -> None:
     """Refuse an environment that the policy is not for, as far as that can be seen."""
-    check_env(env)
-    task, agent = session.task, session.agent
-    other = EnvPlayer(env, agent.config.gamma, stream(0, "unused"), type(agent))
-    ours = sizes_of(task)
-    counted = isinstance(task, EnvPlayer) and not agent.perceives  # a problem may have others
-    states = {"states of the world": (other.sizes.states, ours.states)}
+    if not EnvironmentDomain.takes(env):
+        raise no_environment(env)
+    domain, agent = session.domain, session.agent
+    learner = Learner(type(agent), agent.config.gamma)
+    other = EnvironmentDomain.pose(env, learner, stream(0, "unused"))
     needed = {
-        **(states if counted else {}),
-        "actions": (other.sizes.actions, ours.actions),
-        "states of the task": (list(other.machine.states), list(task.machine.states)),
+        "actions": (other.sizes.actions, domain.sizes.actions),
+        "states of the task": (list(other.machine.states), list(domain.machine.states)),
     }
+    if (states := domain.comparable_states()) is not None:
+        needed = {"states of the world": (other.sizes.states, states), **needed}
     for what, (found, wanted) in needed.items():
         if found != wanted:
             raise ParameterError(

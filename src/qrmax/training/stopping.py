@@ -18,17 +18,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from qrmax.errors import ParameterError, UnknownNameError, check_count, check_range
 from qrmax.planning.arrays import FloatArray
 from qrmax.seeding import Stream
-from qrmax.training.evaluation import Referee
-from qrmax.training.plane_referee import PlaneReferee
-
-AnyReferee = Referee | PlaneReferee
+from qrmax.training.evaluator import Evaluator
+from qrmax.training.exact_evaluator import ExactEvaluator
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +41,7 @@ class StoppingRule(ABC):
         check_count("in_a_row", self.in_a_row)
 
     @abstractmethod
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
         """Whether this policy is good enough."""
 
 
@@ -59,9 +57,9 @@ class Exact(StoppingRule):
         StoppingRule.__post_init__(self)
         check_range("within", self.within, at_least=0.0, below=1.0)
 
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:  # noqa: ARG002
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:  # noqa: ARG002
         """Whether the gap is small enough."""
-        return _exact(referee).is_near(policy, self.within)
+        return _exact(evaluator).is_near(policy, self.within)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,9 +71,9 @@ class Nominal(StoppingRule):
 
     name = "nominal"
 
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:  # noqa: ARG002
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:  # noqa: ARG002
         """Whether the run is as good."""
-        return _exact(referee).is_nominal(policy)
+        return _exact(evaluator).is_nominal(policy)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,10 +93,12 @@ class Success(StoppingRule):
         check_range("within", self.within, at_least=0.0, below=1.0)
         check_count("episodes", self.episodes)
 
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
         """Whether it succeeds often enough."""
-        needed = (1.0 - self.within) * referee.best_success
-        return referee.success(policy, self.episodes, chance, at_least=needed) >= needed
+        optimum = evaluator.optimum
+        assert optimum is not None  # domains without one refuse the rule
+        needed = (1.0 - self.within) * optimum.success
+        return evaluator.success(policy, self.episodes, chance, at_least=needed) >= needed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,10 +118,10 @@ class Welch(StoppingRule):
         if self.episodes < 2:
             raise ParameterError("episodes is 1; Welch's test needs at least 2")
 
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
         """Whether the test finds no difference."""
-        ours = _exact(referee).returns(policy, self.episodes, chance)
-        best = _exact(referee).returns(_exact(referee).solution.policy, self.episodes, chance)
+        ours = _exact(evaluator).returns(policy, self.episodes, chance)
+        best = _exact(evaluator).returns(_exact(evaluator).solution.policy, self.episodes, chance)
         return welch_p_value(ours, best) >= self.alpha
 
 
@@ -131,7 +131,7 @@ class Budget(StoppingRule):
 
     name = "budget"
 
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:  # noqa: ARG002
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:  # noqa: ARG002
         """Never."""
         return False
 
@@ -145,9 +145,8 @@ SAMPLED = (Success.name, Budget.name)
 """The rules for worlds with real positions, where nothing is exact."""
 
 
-def _exact(referee: AnyReferee) -> Referee:
-    assert isinstance(referee, Referee)  # `make_session` sees to it
-    return referee
+def _exact(evaluator: Evaluator) -> ExactEvaluator:
+    return cast(ExactEvaluator, evaluator)  # domains without one refuse the rule
 
 
 def as_rule(stop: str | StoppingRule, **settings: Any) -> StoppingRule:

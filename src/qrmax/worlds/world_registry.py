@@ -64,6 +64,11 @@ def register_world(world: AnyWorld, *, replace: bool = False) -> AnyWorld:
     return world
 
 
+def is_offered(name: str) -> bool:
+    """Whether an entry point of an installed distribution has this name."""
+    return name in _offered
+
+
 def world_names() -> list[str]:
     """Return the names of all worlds, without importing them."""
     return [*dict.fromkeys((*_HOME, *_registered, *_offered))]

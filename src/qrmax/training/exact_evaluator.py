@@ -1,20 +1,17 @@
-"""How good a policy is, beside the best one there is.
+"""Exact policy evaluation on a tabular problem, beside the optimum.
 
-On a tabular problem a policy is measured exactly: nothing is sampled. Its gap to the optimum is
-relative, measured under the same rules for both (the problem's limit on the length of an episode
-included).
+Nothing is sampled. The gap to the optimum is relative, and both are evaluated under the same rules
+(the problem's limit on the length of an episode included).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from qrmax.agents import step_loops
 from qrmax.errors import warn
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.comparison import Comparison
@@ -27,31 +24,20 @@ from qrmax.planning.policy_evaluation import (
 from qrmax.planning.staged_solution import StagedSolution, solve_horizon
 from qrmax.planning.value_iteration import Solution, solve
 from qrmax.problems.problem import Problem
-from qrmax.problems.simulator import Simulator, World
+from qrmax.problems.simulator import Simulator
 from qrmax.seeding import Stream
+from qrmax.training.episode_sampling import sample
+from qrmax.training.evaluator import Best, Evaluator
+from qrmax.training.point import Point, relative_gap
 
-NOTHING = 1e-12  # a discount that leaves nothing to speak of
-
-
-class Point(NamedTuple):
-    """One row of a learning curve. What cannot be known there is None.
-
-    On an environment a row is about the episodes of training that ended since the row before.
-    """
-
-    step: int
-    start_value: float | None  # discounted reward of an episode
-    gap: float | None  # to the optimum, relative
-    success: float | None  # probability
-    nominal_length: int | None  # where the most likely outcome always happens
-    episodes: int | None = None  # that have begun
+NEGLIGIBLE_DISCOUNT = 1e-12  # rewards discounted by this much are left out
 
 
-class Referee:
-    """Judges the policies of a tabular problem; those of a shaped task by the plain one.
+class ExactEvaluator(Evaluator):
+    """Exact evaluation of the policies of a tabular problem; of a shaped task, by the plain one.
 
-    With a `horizon`, an episode has no more steps than that, and the best policy depends on the
-    stage, `[h, s, q]`. So may those that are judged.
+    With a `horizon`, an episode has no more steps than that, and the optimal policy depends on the
+    stage, `[h, s, q]`. So may those that are evaluated.
     """
 
     def __init__(self, problem: Problem, gamma: float, horizon: int | None = None) -> None:
@@ -63,6 +49,11 @@ class Referee:
         self._evaluation: Evaluation | None = None
         self._near: dict[float, bool] = {}
 
+    @property
+    def optimum(self) -> Best:
+        """The optimal policy in numbers, with the same gamma and horizon."""
+        return Best(self.best, self.best_success)
+
     @cached_property
     def solution(self) -> Solution | StagedSolution:
         """The optimum."""
@@ -72,7 +63,7 @@ class Referee:
 
     @cached_property
     def best(self) -> float:
-        """What the optimal policy brings."""
+        """The value of the optimal policy at the start."""
         best = evaluate(self.judged, self.solution.policy, self.gamma).start_value
         lowest, highest = self.judged.reward_range()
         if isinstance(self.solution, StagedSolution) and best == 0.0 <= lowest < highest:
@@ -89,12 +80,12 @@ class Referee:
 
     @cached_property
     def most(self) -> float:
-        """What the nominal run of the optimal policy pays, undiscounted."""
+        """The undiscounted return of the optimal policy's nominal episode."""
         return nominal_reward(self.judged, self.solution.policy)
 
     @cached_property
     def best_success(self) -> float:
-        """How likely the optimal policy is to succeed."""
+        """The probability of success of the optimal policy."""
         return evaluate(self.judged, self.solution.policy, self.gamma).success
 
     @cached_property
@@ -102,14 +93,14 @@ class Referee:
         return Comparison(self.solution) if isinstance(self.solution, Solution) else None
 
     def evaluate(self, policy: IntArray) -> Evaluation:
-        """All that this policy brings."""
+        """The exact evaluation of a policy."""
         self._look_at(policy)
         if self._evaluation is None:
             self._evaluation = evaluate(self.judged, policy, self.gamma)
         return self._evaluation
 
     def gap(self, policy: IntArray) -> float:
-        """How far its value is below the optimum, relative to that."""
+        """The difference of its value to the optimum, relative to the optimum."""
         return relative_gap(self.evaluate(policy).start_value, self.best)
 
     def success(
@@ -119,7 +110,7 @@ class Referee:
         chance: Stream,  # noqa: ARG002
         at_least: float = 0.0,  # noqa: ARG002
     ) -> float:
-        """How likely it is to succeed; nothing has to be sampled for that."""
+        """Its probability of success; nothing is sampled."""
         return self.evaluate(policy).success
 
     def is_near(self, policy: IntArray, within: float) -> bool:
@@ -133,9 +124,9 @@ class Referee:
         return self._near[within]
 
     def is_nominal(self, policy: IntArray) -> bool:
-        """Whether its run succeeds, where the most likely outcome always happens, as the best does.
+        """Whether its nominal episode, of most likely outcomes, succeeds as the optimal one does.
 
-        It is to be as short; where nothing is discounted, it is to pay as much.
+        It has to be as short or, if nothing is discounted, its return as high.
         """
         length = self.nominal_length(policy)
         if length is None:
@@ -145,20 +136,20 @@ class Referee:
         return nominal_reward(self.judged, policy) >= self.most - 1e-9 * abs(self.most)
 
     def nominal_length(self, policy: IntArray) -> int | None:
-        """The length of its run where the most likely outcome always happens."""
+        """The length of the episode in which the most likely outcome always happens."""
         return nominal_length(self.judged, policy)
 
     def returns(self, policy: IntArray, episodes: int, chance: Stream) -> FloatArray:
-        """The discounted rewards of so many sampled episodes.
+        """The discounted returns of so many sampled episodes.
 
-        Where episodes have no limit they are cut off once nothing to speak of can follow: some
-        policies never end.
+        Episodes without a limit are cut off once the discount is negligible: some policies never
+        terminate.
         """
         simulator = Simulator(self.judged, chance)
         world = simulator.world
         limit = self.horizon
         if world.limit == 0 and limit is None:
-            limit = math.ceil(math.log(NOTHING) / math.log(self.gamma))
+            limit = math.ceil(math.log(NEGLIGIBLE_DISCOUNT) / math.log(self.gamma))
         if limit is not None:
             world = world._replace(limit=min(limit, world.limit or limit))
         actions = np.ascontiguousarray(policy if policy.ndim == 3 else policy[None])
@@ -169,41 +160,25 @@ class Referee:
         judged, gap = self.evaluate(policy), self.gap(policy)
         return Point(step, judged.start_value, gap, judged.success, judged.nominal_length)
 
+    def judge(self, policy: IntArray, seed: int) -> Evaluation:  # noqa: ARG002
+        """The exact evaluation, whatever the seed."""
+        return self.evaluate(policy)
+
+    def stationary(self, policy: IntArray) -> Evaluation | None:
+        """The evaluation of stage 0 alone of a policy with stages; None if it has none."""
+        if policy.ndim == 2:
+            return None
+        limits = [self.horizon, self.judged.max_episode_steps]
+        limit = min(limit for limit in limits if limit is not None)
+        return evaluate(self.judged, policy[0], self.gamma, limit)
+
+    def failure(self, policy: IntArray, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002
+        """In words, that the policy does not succeed and the optimal one does."""
+        return self.optimum.lacking(self.evaluate(policy).success)
+
     def _look_at(self, policy: IntArray) -> None:
         """Forget what was found of another policy."""
         if self._policy is None or not np.array_equal(self._policy, policy):
             self._policy = policy.copy()  # it may be changed in place
             self._evaluation = None
             self._near = {}
-
-
-def sample(
-    world: World,
-    state: NDArray[np.int64],
-    actions: IntArray,
-    gamma: float,
-    episodes: int,
-    chance: Stream,
-    ground: step_loops.Ground | None = None,
-) -> FloatArray:
-    """Episodes of a policy `[h, s, q]`: the return of each, whether it succeeded, its length."""
-    found, under_way = np.empty((episodes, 3)), np.zeros(2)
-    episode = 0
-    while episode < episodes:
-        chance.refill()
-        numbers = step_loops.Numbers(chance.block, chance.at)
-        episode = step_loops.sample_returns(
-            world, state, actions, gamma, numbers, found, episode, under_way, ground
-        )
-    return found
-
-
-def relative_gap(value: float, best: float) -> float:
-    """How far a value is below the best one, relative to that.
-
-    >>> relative_gap(0.9, 1.0), relative_gap(-2.0, -1.0), relative_gap(0.0, 0.0)
-    (0.09999999999999998, 1.0, 0.0)
-    """
-    if value == best:
-        return 0.0
-    return (best - value) / abs(best) if best != 0.0 else math.copysign(math.inf, best - value)
