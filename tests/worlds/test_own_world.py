@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import run
+from command_line import run_apart as run
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_world.py"
 
@@ -92,3 +92,26 @@ def test_an_installed_world_is_known_by_name_and_a_broken_one_leaves_it_alone(fo
     assert told.stdout.startswith("failed: ")
     assert "'rung'" in told.stdout
     assert "is the world 'ring'; both need the same name" in told.stdout
+
+
+STUDY = """
+title = "Rings"
+problems = ["own_world:RING/round", { name = "own_world:RING/round", wind = 0.3, label = "windy" }]
+agents = [{ agent = "qrmax-rm", t_env = 5 }]
+seeds = 1
+max_steps = 3000
+"""
+
+
+def test_a_study_runs_in_a_world_beside_it_and_again_once_that_is_edited(folder: Path) -> None:
+    (folder / "rings.toml").write_text(STUDY)
+
+    def complete() -> set[str]:
+        done = run("sweep", "rings.toml", "-o", "out", "--workers", "2", "--quiet", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        return {path.parent.name for path in (folder / "out").rglob("run.json")}
+
+    first = complete()
+    assert len(first) == 2
+    (folder / "own_world.py").write_text(EXAMPLE.read_text().replace("size // 2", "size // 4"))
+    assert len(complete() - first) == 2

@@ -46,8 +46,7 @@ class ProblemCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; the options are first of all those of the world of PROBLEM."""
         world = self._world_in(ctx, args)
-        if world is not None:
-            self._take([world, *_all_worlds()])
+        self._take([*([] if world is None else [world]), *_all_worlds()])
         return super().parse_args(ctx, args)
 
     def _take(self, worlds: Iterable[World[AnyProblem]]) -> None:
