@@ -32,6 +32,7 @@ check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy examples/own_world.py tests/typed_user.py
 	$(BIN)/lint-imports --no-cache
 
 dqn: $(DQN_INSTALLED)  ## install PyTorch (large: it says how to get the CPU build) for dqn and dqn-rm; make test has their tests then

@@ -106,7 +106,7 @@ def test_parts_in_the_wrong_order_are_named() -> None:
         qrmax.Problem(go_home(), two_rooms(), [set()], [0, 0])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("use", [qrmax.solve, lambda p: qrmax.evaluate(p, []), qrmax.ProblemEnv])
+@pytest.mark.parametrize("use", [qrmax.solve, lambda p: qrmax.evaluate(p, [])])
 def test_a_name_in_place_of_a_problem_is_refused(use: Callable[[str], object]) -> None:
     with pytest.raises(ParameterError, match=r"needed: a Problem, such as qrmax\.make"):
         use("office/map1/exp1")

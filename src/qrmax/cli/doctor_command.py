@@ -42,6 +42,7 @@ def doctor(as_json: bool) -> None:
     }
     checks = {
         "data": _check(_built_in_files_load),
+        "worlds": _check(_all_worlds_load),
         "planner": _check(_a_known_problem_is_solved),
         "gymnasium worlds": _check(_a_world_runs),
         "learner": _check(_a_learner_learns),
@@ -80,6 +81,15 @@ def _built_in_files_load() -> str:
 
     maps, tasks = [*map(load_map, map_names())], [*map(load_task, task_names())]
     return f"{len(maps)} maps and {len(tasks)} tasks"
+
+
+def _all_worlds_load() -> str:
+    from qrmax.errors import PluginError
+    from qrmax.worlds.world_registry import broken_worlds, worlds
+
+    if broken := [*broken_worlds()]:
+        raise PluginError("\n".join(broken))
+    return f"{len(worlds())} worlds"
 
 
 def _a_known_problem_is_solved() -> str:

@@ -130,6 +130,7 @@ def make_problem(
 ) -> Any:
     """Make the problem that these options describe."""
     from qrmax.worlds.catalog import make, option_names, worlds_with
+    from qrmax.worlds.world_registry import by_family
 
     given = {name: value for name, value in options.items() if _is_given(name)}
     if problem is not None and problem.lower().endswith(MODELS):
@@ -138,7 +139,7 @@ def make_problem(
         raise click.UsageError("--reward is for model files, such as my.drn.")
     _check_parts(problem, map_, task)
     for name in given.keys() - {*option_names(problem)}:
-        *others, last = worlds_with(name)
+        *others, last = by_family(worlds_with(name))
         which = f"{', '.join(others)} and {last}" if others else last
         raise click.UsageError(f"--{name.replace('_', '-')} is for {which} worlds.")
     return make(problem, map=map_, task=task, **given)

@@ -46,8 +46,7 @@ class ProblemCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; the options are first of all those of the world of PROBLEM."""
         world = self._world_in(ctx, args)
-        if world is not None:
-            self._take([world, *_all_worlds()])
+        self._take([*([] if world is None else [world]), *_all_worlds()])
         return super().parse_args(ctx, args)
 
     def _take(self, worlds: Iterable[World[AnyProblem]]) -> None:
@@ -65,10 +64,10 @@ class ProblemCommand(click.Command):
         parser = self.make_parser(ctx)
         parser.ignore_unknown_options = True
         try:
-            _, words, _ = parser.parse_args([*args])
+            values, rest, _ = parser.parse_args([*args])
         except click.UsageError:  # it will be told again
             return None
-        for word in words:
+        for word in (str(values.get("problem")), *rest):
             if is_reference(word.partition("/")[0]):
                 make_importable(HERE)
             if (parsed := parse_name(word)) is not None:
@@ -119,6 +118,8 @@ def _read_or_none(kind: type, ctx: click.Context, param: click.Parameter, value:
 
 def _help(owners: list[Owner]) -> str:
     """The worlds that have an option, what it means there, and its default in each."""
+    from qrmax.worlds.world_registry import by_family
+
     everywhere = len(owners) == len(_all_worlds())
     by_text: dict[str, list[str]] = {}
     by_default: dict[str, list[str]] = {}
@@ -127,25 +128,13 @@ def _help(owners: list[Owner]) -> str:
         default = _shown(world.defaults[option.name])
         by_default.setdefault(default, []).append(world.name)
     meanings = [
-        text if everywhere and len(by_text) == 1 else f"{_names(worlds)}: {text}"
+        text if everywhere and len(by_text) == 1 else f"{', '.join(by_family(worlds))}: {text}"
         for text, worlds in by_text.items()
     ]
     usual, *others = sorted(by_default.items(), key=lambda item: -len(item[1]))
-    defaults = [usual[0], *(f"{_names(worlds)}: {value}" for value, worlds in others)]
+    defaults = [usual[0], *(f"{', '.join(by_family(worlds))}: {value}" for value, worlds in others)]
     text = "; ".join(meanings)
     return f"{text[0].upper()}{text[1:]}.  [default: {'; '.join(defaults)}]"
-
-
-def _names(worlds: list[str]) -> str:
-    """The names of worlds; all those of a family by the family's name."""
-    families = {name.partition("/")[0] for name in worlds if "/" in name}
-    for family in families:
-        members = [world.name for world in _all_worlds() if world.name.startswith(f"{family}/")]
-        if len(members) > 1 and {*members} <= {*worlds}:
-            first = worlds.index(members[0])
-            worlds = [*worlds[:first], family, *worlds[first:]]
-            worlds = [name for name in worlds if name not in members]
-    return ", ".join(worlds)
 
 
 def _shown(value: object) -> str:

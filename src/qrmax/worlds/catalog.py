@@ -217,7 +217,10 @@ def problem_parts(
     if "" in name.split("/"):
         raise unknown_problem(name)
     if parsed.task is not None and not parsed.world.knows_task(parsed.task):
-        raise unknown_problem(name)
+        given, own = without_task(name), parsed.world
+        raise unknown_problem(
+            name, others=[f"{given}{each.removeprefix(own.name)}" for each in own.problem_names()]
+        )
     return _complete(parsed, name, map, task)
 
 

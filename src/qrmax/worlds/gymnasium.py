@@ -288,7 +288,7 @@ class ContinuousEnv(WorldEnv):
 
 
 def _as_it_is(observation: NDArray[np.float64], label: int) -> NDArray[np.float64]:  # noqa: ARG001
-    """What an environment perceives; not a lambda, so that it can be pickled."""
+    """The observation itself; not a lambda, so that it can be pickled."""
     return observation
 
 

@@ -25,6 +25,7 @@ from qrmax.problems.problem import Problem
 from qrmax.worlds.grid import GridMap
 from qrmax.worlds.map_folder import AnyMap, MapFolder
 from qrmax.worlds.options import NoOptions, Option, Options, declared_options
+from qrmax.worlds.world_source import source_of
 
 AnyProblem = Problem | ContinuousProblem
 """A problem of any world."""
@@ -49,7 +50,9 @@ class World(Generic[Made]):
         continuous: whether it makes a `ContinuousProblem`.
         meaning_of_none: what None stands for as the value of an option, for the help.
         env_id: the Gymnasium id without task and version; "qrmax/RiverSwim" for "river-swim".
-        version: the version in the Gymnasium id: raise it when the dynamics change.
+        version: the version in the Gymnasium id (0 if None): raise it when the dynamics change. In
+            a study, runs in a world from outside the library are run again when it changes, or,
+            without a version, when the source of its module does.
         description: one line about it; if empty, the first line of the docstring of `make`.
 
     >>> from qrmax.worlds.catalog import find_world
@@ -70,7 +73,7 @@ class World(Generic[Made]):
     continuous: bool = False
     meaning_of_none: Mapping[str, object] = field(default_factory=dict)
     env_id: str = ""
-    version: int = 0
+    version: int | None = None
     description: str = ""
 
     def __post_init__(self) -> None:
@@ -84,10 +87,16 @@ class World(Generic[Made]):
                 f"world {self.name!r}: make is {shown(self.make)}; needed: a function of the task, "
                 "the options and the name that returns a problem"
             )
+        _ = self.source  # the code that runs, even if the file is edited later
         try:
             _ = self.declared
         except (ParameterError, NameError) as error:  # NameError: of a type that is not there
             raise ParameterError(f"world {self.name!r}: {error}") from error
+
+    @cached_property
+    def source(self) -> dict[str, str] | None:
+        """The origin of a world from outside the library; None for a built-in world."""
+        return source_of(self.make, self.version)
 
     @cached_property
     def declared(self) -> tuple[Option, ...]:
@@ -184,7 +193,8 @@ class World(Generic[Made]):
         """
         words = "".join(word.capitalize() for word in re.split("[-/_]", self.name))
         parts = problem.removeprefix(self.name).split("/")
-        return "-".join(filter(None, (self.env_id or f"qrmax/{words}", *parts, f"v{self.version}")))
+        first, version = self.env_id or f"qrmax/{words}", f"v{self.version or 0}"
+        return "-".join(filter(None, (first, *parts, version)))
 
     def __repr__(self) -> str:
         return f"World({self.name!r}: {len(self.problem_names())} problems)"

@@ -12,7 +12,7 @@ where the name of the entry point is that of the world. One that is broken leave
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
@@ -64,6 +64,11 @@ def register_world(world: AnyWorld, *, replace: bool = False) -> AnyWorld:
     return world
 
 
+def is_offered(name: str) -> bool:
+    """Whether an entry point of an installed distribution has this name."""
+    return name in _offered
+
+
 def world_names() -> list[str]:
     """Return the names of all worlds, without importing them."""
     return [*dict.fromkeys((*_HOME, *_registered, *_offered))]
@@ -102,6 +107,23 @@ def find_world(name: str) -> World[AnyProblem]:
     if name not in _offered:
         raise UnknownNameError("world", name, world_names())
     return _load_offered(name)
+
+
+def by_family(names: Iterable[str]) -> list[str]:
+    """Return the names of worlds, but all those of a family by the family's name.
+
+    >>> by_family(["office", *(name for name in world_names() if name.startswith("continuous/"))])
+    ['office', 'continuous']
+    """
+    given = [*names]
+    families: dict[str, list[str]] = {}
+    for name in world_names():
+        family, separator, _ = name.partition("/")
+        if separator:
+            families.setdefault(family, []).append(name)
+    whole = [family for family, members in families.items() if {*members} <= {*given}]
+    short = {name: family for family in whole for name in families[family]}
+    return [*dict.fromkeys(short.get(name, name) for name in given)]
 
 
 def on_world(listener: Callable[[World[AnyProblem]], None]) -> None:
