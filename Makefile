@@ -63,7 +63,7 @@ tamper: $(DEV_INSTALLED)  ## run files whose tables lie: refused, or trained on;
 
 PUBLISHED := --protocol as-published
 DESCRIBED := --protocol as-described
-paper: $(INSTALLED)  ## the paper's table 4 in both protocols, into docs/results (half an hour; goes on if broken off)
+paper: $(INSTALLED)  ## the paper's table 4 in both protocols, into docs/results (half an hour; resumes if interrupted)
 	$(BIN)/qrmax sweep paper/table4 $(PUBLISHED)
 	$(BIN)/qrmax table paper/table4 $(PUBLISHED) -o docs/results/table4-as-published.md
 	$(BIN)/qrmax sweep paper/table4-unknown $(PUBLISHED)

@@ -104,8 +104,14 @@ def test_the_largest_reward_is_that_of_the_problem_unless_given() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--r-max", "0.5"], "rewards from 0 to 0.5; a step of 'office/map3/exp5' can pay"),
-        (["--decoration-penalty", "100"], "can pay from -100 to 1, so nothing here is guaranteed"),
+        (
+            ["--r-max", "0.5"],
+            "rewards from 0 to 0.5; a step of 'office/map3/exp5' can have a reward",
+        ),
+        (
+            ["--decoration-penalty", "100"],
+            "can have a reward from -100 to 1, so nothing here is guaranteed",
+        ),
     ],
 )
 def test_rewards_that_the_theory_does_not_allow_are_a_warning(

@@ -67,7 +67,7 @@ def test_ctrl_c_has_runs_checkpointed_and_the_same_command_goes_on(
     assert time.monotonic() - pressed < 8
     assert process.returncode == 130
     assert re.fullmatch("results: 0 runs done, 2 left\n|results: 1 run done, 1 left\n", out)
-    assert err.endswith("interrupted; the same command goes on\n")
+    assert err.endswith("interrupted; the same command resumes it\n")
     assert "stopping: the runs under way are checkpointed (Ctrl-C: at once)" in err
     assert "Traceback" not in err
     assert "died" not in err
@@ -105,7 +105,7 @@ def test_ctrl_c_while_workers_are_starting_is_quiet(tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=8)
     assert process.returncode == 130
-    assert err.endswith("interrupted; the same command without --fresh goes on\n")
+    assert err.endswith("interrupted; the same command without --fresh resumes it\n")
     assert "Traceback" not in err
     assert "died" not in err
 
@@ -250,7 +250,7 @@ def test_ctrl_c_on_a_terminal_leaves_nothing_of_the_bar_behind(tmp_path: Path) -
     assert shown.lines == [
         "stopping: the runs under way are checkpointed (Ctrl-C: at once)",
         "results: 0 runs done, 1 left",
-        "interrupted; the same command goes on",
+        "interrupted; the same command resumes it",
     ]
 
 
