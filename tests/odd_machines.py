@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from qrmax import Edge, RewardMachine
-from qrmax.machines.reward_machine import FELL_OFF
+from qrmax.machines.reward_machine import FAILED
 from random_problems import with_chances
 
 QUOTED = '"hot # [coffee]" & !"true" | "\\\\ %% é"'
@@ -15,7 +15,7 @@ QUOTED = '"hot # [coffee]" & !"true" | "\\\\ %% é"'
 def machines(draw: st.DrawFn, *, random: bool = True) -> RewardMachine:
     """A machine with odd names, guards that overlap, and perhaps chance."""
     odd = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\\n\r\t\x7f\x00#='))
-    of_states = odd.filter(lambda name: name != FELL_OFF)  # which some machines have already
+    of_states = odd.filter(lambda name: name != FAILED)  # which some machines have already
     names = draw(st.lists(of_states, min_size=3, max_size=6, unique=True))
     inner = st.sampled_from(names[:-2])
     guards = st.sampled_from(["a", "a & !b", "!(a | b) & c", "true", "a | b & c", "!!x_1", QUOTED])

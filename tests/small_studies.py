@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from command_line import QRMAX, run
+from command_line import QRMAX, run_apart
 
 # twelve runs that take no time
 QUICK = """
@@ -50,7 +50,7 @@ def write_study(folder: Path, text: str, name: str = "study.toml") -> str:
 
 def sweep(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Sweep the study of a folder, to its end."""
-    return run("sweep", "study.toml", "-o", "results", *arguments, cwd=folder, **environment)
+    return run_apart("sweep", "study.toml", "-o", "results", *arguments, cwd=folder, **environment)
 
 
 @contextmanager

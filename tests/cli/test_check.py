@@ -35,8 +35,8 @@ def test_a_task_without_mistakes_is_told_so() -> None:
     done = run("check", "exp3")
     assert done.returncode == 0
     assert done.stdout == (
-        "overlap: in 'start' both 'coffee' and 'mail' hold where {coffee, mail} is true; "
-        "the first wins\nexp3: no mistake found\n"
+        "overlap: in 'start' both 'coffee' and 'mail' hold for {coffee, mail}; "
+        "the first one is taken\nexp3: no mistake found\n"
     )
 
 
@@ -45,7 +45,7 @@ def test_mistakes_are_told_and_make_the_check_fail(tmp_path: Path) -> None:
     done = run("check", "odd.toml", cwd=tmp_path)
     assert done.returncode == 1
     assert "unreachable: no labels lead to 'lost'\n" in done.stdout
-    assert "missing: 'tea' is nowhere true; there are: A, B" in done.stdout
+    assert "missing: 'tea' is never true; there are: A, B" in done.stdout
     (tmp_path / "my.txt").write_text("start: 0,0\ntiles: t=tea, m=mail\n\nt m\n")
     there = run("check", "odd.toml", "--map", "my.txt", "--json", cwd=tmp_path)
     assert json.loads(there.stdout)["findings"] == [
@@ -64,7 +64,7 @@ def test_mistakes_are_counted_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "odd.toml").write_text(ODD)
     assert run("check", "odd.toml", cwd=tmp_path).stdout.endswith("\nodd: 2 mistakes found\n")
     one = run("check", "F cofee").stdout
-    assert one.startswith("missing: 'cofee' is nowhere true; there are: A, B")
+    assert one.startswith("missing: 'cofee' is never true; there are: A, B")
     assert one.endswith("; did you mean 'coffee'?\nF cofee: 1 mistake found\n")
 
 
@@ -75,7 +75,7 @@ def test_the_labels_that_count_are_those_of_the_maps() -> None:
     assert there.stdout == (
         "unreachable: no labels there lead to 'satisfied'\n"
         "dead end: from 'q0' no success can be reached there\n"
-        "elsewhere: 'q0' -> 'satisfied' when 'A & B' cannot happen there\n"
+        "elsewhere: 'q0' -> 'satisfied' when 'A & B' cannot be taken there\n"
         "F(A & B): 2 mistakes found\n"
     )
     assert run("check", "exp5", "--map", "map1").stdout == "exp5: no mistake found\n"
@@ -100,7 +100,7 @@ def test_what_an_environment_of_ones_own_makes_true_can_be_named() -> None:
     assert (ours.returncode, ours.stdout) == (0, "F(red & F goal): no mistake found\n")
     assert "missing: 'goal'" in run("check", "F(red & F goal)", "--propositions", "red").stdout
     on_the_lake = run("check", "F(A & F tea)", "--map", "frozen-lake")
-    assert "missing: 'tea' is nowhere true; there are: A, B, C, hole\n" in on_the_lake.stdout
+    assert "missing: 'tea' is never true; there are: A, B, C, hole\n" in on_the_lake.stdout
 
 
 def test_two_tasks_are_compared() -> None:
@@ -151,6 +151,5 @@ def test_tasks_that_do_the_same_pass(tmp_path: Path) -> None:
     late = run("check", "late.toml", "exp2", cwd=tmp_path)
     assert late.returncode == 0
     assert late.stdout.endswith(
-        "the two do the same, whatever labels they read\n"
-        "only exp2 reads the label of the start state\n"
+        "the two are equivalent\nonly exp2 reads the label of the start state\n"
     )

@@ -1,4 +1,4 @@
-"""Decision diagrams: what they compute, that equal functions are one node, and their terms."""
+"""Decision diagrams: operations, canonicity, and irredundant sums of products."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 from qrmax.errors import GuardError, SizeError
 from qrmax.logic.bdd import FALSE, TRUE, Diagrams
 from qrmax.logic.guards import Guard
-from qrmax.logic.isop import diagram_of, guard_of, terms_of
+from qrmax.logic.isop import cubes_of, diagram_of, guard_of
 
 SIZE = 4
 INPUTS = list(product((False, True), repeat=SIZE))
 
-# A truth table: what the function is worth for each input.
+# A truth table: the value of the function for each input.
 TABLES = st.lists(st.booleans(), min_size=2**SIZE, max_size=2**SIZE)
 
 
 def build(table: list[bool], diagrams: Diagrams) -> int:
-    """The function with this truth table, as an or of ands."""
+    """The function with this truth table, as a sum of products."""
     function = FALSE
     for bits, value in zip(INPUTS, table, strict=True):
         if value:
             term = TRUE
             for variable, bit in enumerate(bits):
                 literal = diagrams.variable(variable)
-                term = diagrams.both(term, literal if bit else diagrams.no(literal))
-            function = diagrams.either(function, term)
+                term = diagrams.conj(term, literal if bit else diagrams.negate(literal))
+            function = diagrams.disj(function, term)
     return function
 
 
@@ -42,16 +42,16 @@ def terms_hold(terms: list[tuple[tuple[int, bool], ...]], bits: tuple[bool, ...]
 
 
 @given(TABLES, TABLES, TABLES)
-def test_choosing_agrees_with_the_truth_tables(
+def test_operations_agree_with_the_truth_tables(
     tests: list[bool], thens: list[bool], others: list[bool]
 ) -> None:
     d = Diagrams()
     f, g, h = (build(table, d) for table in (tests, thens, others))
     rows = list(zip(tests, thens, others, strict=True))
-    assert table_of(d.choose(f, g, h), d) == [b if a else c for a, b, c in rows]
-    assert table_of(d.both(f, g), d) == [a and b for a, b, _ in rows]
-    assert table_of(d.either(f, g), d) == [a or b for a, b, _ in rows]
-    assert table_of(d.no(f), d) == [not a for a in tests]
+    assert table_of(d.ite(f, g, h), d) == [b if a else c for a, b, c in rows]
+    assert table_of(d.conj(f, g), d) == [a and b for a, b, _ in rows]
+    assert table_of(d.disj(f, g), d) == [a or b for a, b, _ in rows]
+    assert table_of(d.negate(f), d) == [not a for a in tests]
 
 
 @given(TABLES, TABLES)
@@ -61,13 +61,13 @@ def test_equal_functions_are_one_node_and_others_are_not(
     d = Diagrams()
     f, g = build(left, d), build(right, d)
     assert (f == g) is (left == right)
-    assert d.no(d.both(f, g)) == d.either(d.no(f), d.no(g))
-    assert d.no(d.no(f)) == f
+    assert d.negate(d.conj(f, g)) == d.disj(d.negate(f), d.negate(g))
+    assert d.negate(d.negate(f)) == f
 
 
 def test_leaves_hold_other_numbers_than_false_and_true() -> None:
     d = Diagrams()
-    function = d.choose(d.variable(0), d.leaf(0), d.leaf(1))
+    function = d.ite(d.variable(0), d.leaf(0), d.leaf(1))
     ends = [d.low[d.follow(function, lambda _, bit=bit: bit)] for bit in (True, False)]
     assert ends == [0, 1]
     assert {d.leaf(0), d.leaf(1)}.isdisjoint({FALSE, TRUE})
@@ -78,11 +78,11 @@ def test_ten_thousand_variables_do_not_overflow_the_stack() -> None:
     d = Diagrams()
     all_true, any_false = TRUE, FALSE
     for variable in reversed(range(10_000)):
-        all_true = d.both(d.variable(variable), all_true)
-        any_false = d.either(d.no(d.variable(variable)), any_false)
-    assert d.no(all_true) == any_false
-    assert d.both(all_true, any_false) == FALSE
-    assert terms_of(all_true, d) == [tuple((variable, True) for variable in range(10_000))]
+        all_true = d.conj(d.variable(variable), all_true)
+        any_false = d.disj(d.negate(d.variable(variable)), any_false)
+    assert d.negate(all_true) == any_false
+    assert d.conj(all_true, any_false) == FALSE
+    assert cubes_of(all_true, d) == [tuple((variable, True) for variable in range(10_000))]
 
 
 def test_diagrams_that_grow_too_large_are_refused_with_the_limit() -> None:
@@ -94,7 +94,7 @@ def test_diagrams_that_grow_too_large_are_refused_with_the_limit() -> None:
 @given(TABLES)
 def test_the_terms_of_a_function_say_the_same_and_none_can_be_left_out(table: list[bool]) -> None:
     d = Diagrams()
-    terms = terms_of(build(table, d), d)
+    terms = cubes_of(build(table, d), d)
     assert [terms_hold(terms, bits) for bits in INPUTS] == table
     for index, term in enumerate(terms):
         others = terms[:index] + terms[index + 1 :]
@@ -120,6 +120,6 @@ def test_a_guard_with_too_many_terms_is_refused() -> None:
     d = Diagrams()
     odd = FALSE
     for variable in range(20):
-        odd = d.choose(d.variable(variable), d.no(odd), odd)
+        odd = d.ite(d.variable(variable), d.negate(odd), odd)
     with pytest.raises(GuardError, match="more than 10000"):
         guard_of(odd, d, [f"p{number}" for number in range(20)])

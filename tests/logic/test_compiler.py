@@ -1,4 +1,4 @@
-"""Compiling formulas: the automaton accepts what the formula holds for, and is the smallest."""
+"""Compilation of formulas: the automaton accepts the formula's language and is minimal."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_names_may_be_capitals_or_quoted() -> None:
 )
 def test_a_formula_that_explodes_stops_at_the_limit(logic: str, text: str) -> None:
     started = time.process_time()
-    with pytest.raises(SizeError, match="max_states is 500: allow more"):
+    with pytest.raises(SizeError, match="max_states is 500: raise it"):
         compile_formula(text, logic, max_states=500)
     assert time.process_time() - started < 5.0
 

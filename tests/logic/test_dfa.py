@@ -1,4 +1,4 @@
-"""DFAs: reading traces, combining, comparing, and guards that people can read."""
+"""DFAs: traces, products, equivalence, and readable guards."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_automaton_prints_as_a_table_of_guards() -> None:
 def test_minimising_merges_what_cannot_be_told_apart_and_drops_the_unreachable() -> None:
     # two accepting states that do the same, a third that nothing leads to
     nodes = Transitions(
-        asks=[0],
+        var=[0],
         low=[state_ref(0)],
         high=[state_ref(2)],
         root=[0, state_ref(2), state_ref(1), state_ref(3)],
@@ -162,7 +162,7 @@ def test_edges_make_an_automaton_as_they_make_a_machine() -> None:
     machine = RewardMachine(edges, initial="go", success=["done"])
     for trace in SHORT_TRACES:
         assert dfa.accepts(trace) is machine.run(trace).success
-    with pytest.raises(TaskError, match="by chance"):
+    with pytest.raises(TaskError, match="is stochastic"):
         DFA.from_edges([Edge("go", "a", "done", probability=0.5)], initial="go", accepting=[])
 
 
@@ -183,7 +183,7 @@ def test_equal_automata_are_equal_and_have_equal_hashes() -> None:
 
 def test_what_is_no_automaton_cannot_be_compared_with_one() -> None:
     dfa = compile_formula("F a")
-    with pytest.raises(ParameterError, match="'F a' is no DFA"):
+    with pytest.raises(ParameterError, match="'F a' is not a DFA"):
         dfa.equivalent("F a")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="makes one of a DFA"):
         save_task(dfa, "a.toml")  # type: ignore[arg-type]

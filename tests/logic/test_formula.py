@@ -1,4 +1,4 @@
-"""Formulas: how they are read and printed, and where their errors point."""
+"""Formulas: parsing, printing, and errors that point at the column."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_propositions_come_in_the_order_of_the_text_without_quotes() -> None:
         ("ldlf", "[a>tt", 3, "expected ']' for the '[' at column 1"),
         ("ldlf", "<a>", 4, "ends where"),
         ("ldlf", "a;b", 1, "a path, but a formula is expected"),
-        ("ldlf", "<tt>a", 1, "'<' applies to paths, not to a formula; write (formula)? to test"),
+        ("ldlf", "<tt>a", 1, "'<' applies to paths, not to a formula; write (formula)? for a test"),
         ("ldlf", "<a & b*>tt", 4, "'&' applies to formulas, not to a path"),
         ("ldlf", "<(a;b) & c>tt", 8, "'&' applies to formulas"),
         ("ldlf", "<a;<b>tt>tt", 3, "';' applies to paths"),

@@ -1,4 +1,4 @@
-"""Guards: what they mean, how they print, and where their errors point."""
+"""Guards: evaluation, printing, and errors that point at the column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MONA, a program by others, makes the same automata, and not smaller ones."""
+"""MONA, an independent program, makes equivalent automata, and none smaller."""
 
 from __future__ import annotations
 

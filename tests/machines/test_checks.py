@@ -1,4 +1,4 @@
-"""What is odd about a task is found, and nothing else."""
+"""Lint checks of tasks find the probable mistakes, and nothing else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_states_that_no_labels_lead_to() -> None:
     assert kinds(Edge("s", "a", "t"), Edge("u", "a", "t")) == ["unreachable: no labels lead to 'u'"]
     blocked = kinds(Edge("s", "a & !a", "u"), Edge("s", "a", "t"), Edge("u", "a", "t"))
     assert "unreachable: no labels lead to 'u'" in blocked
-    assert "never: 's' -> 'u' when 'a & !a' never happens: its guard cannot hold" in blocked
+    assert "never: 's' -> 'u' when 'a & !a' is never taken: its guard cannot hold" in blocked
 
 
 def test_a_state_that_is_out_of_reach_is_not_called_a_dead_end_too() -> None:
@@ -53,12 +53,12 @@ def test_a_state_that_is_out_of_reach_is_not_called_a_dead_end_too() -> None:
 
 
 def test_edges_that_never_happen() -> None:
-    shadowed = "never: 's' -> 's' when 'a & b' never happens: other edges come first"
+    shadowed = "never: 's' -> 's' when 'a & b' is never taken: other edges come first"
     assert kinds(Edge("s", "a", "t"), Edge("s", "a & b", "s", 2.0)) == [shadowed]
     together = kinds(Edge("s", "a & b", "t"), Edge("s", "a & !b", "t"), Edge("s", "a", "s", 1.0))
     assert [line.partition(":")[0] for line in together] == ["never", "overlap", "overlap"]
     certain = kinds(Edge("s", "a", "t"), Edge("s", "a", "s", 1.0, 0.5))
-    assert certain == ["never: 's' -> 's' when 'a' never happens: other edges come first"]
+    assert certain == ["never: 's' -> 's' when 'a' is never taken: other edges come first"]
     by_chance = kinds(Edge("s", "a", "t", 1.0, 0.5), Edge("s", "a", "s", 1.0, 0.5))
     assert by_chance == []
 
@@ -74,19 +74,19 @@ def test_states_from_which_nothing_good_is_left() -> None:
 
 def test_propositions_that_are_nowhere_true() -> None:
     assert kinds(Edge("s", "a & tea", "t"), propositions=["a", "b"]) == [
-        "missing: 'tea' is nowhere true; there are: a, b"
+        "missing: 'tea' is never true; there are: a, b"
     ]
 
 
 def test_a_proposition_that_is_misspelt_is_answered_with_the_nearest() -> None:
     assert kinds(Edge("s", "cofee", "t"), propositions=["coffee", "mail"]) == [
-        "missing: 'cofee' is nowhere true; there are: coffee, mail; did you mean 'coffee'?"
+        "missing: 'cofee' is never true; there are: coffee, mail; did you mean 'coffee'?"
     ]
 
 
 def test_a_task_that_is_over_before_it_begins() -> None:
     assert kinds(Edge("s", "!a", "t")) == [
-        "at once: where nothing is true at the start, it is over in 't'"
+        "at once: if nothing is true at the start, it is over in 't'"
     ]
     assert kinds(Edge("s", "!a", "t"), consume_initial=False) == []
     (finding,) = check_task("G !decoration")
@@ -98,14 +98,14 @@ def test_overlaps_are_told_with_a_label_and_are_no_mistake() -> None:
     task = RewardMachine(edges, initial="s", success=["t"])
     (overlap,) = check_task(task)
     assert not overlap.is_mistake
-    assert overlap.message == "in 's' both 'a' and 'b' hold where {a, b} is true; the first wins"
+    assert overlap.message == "in 's' both 'a' and 'b' hold for {a, b}; the first one is taken"
     assert kinds(Edge("s", "a", "t"), Edge("s", "b", "t")) == []  # it makes no difference
 
 
 def test_an_overlap_is_told_once_and_only_where_it_makes_a_difference() -> None:
     lucky = [Edge("s", "a", "t", 1.0, 0.5), Edge("s", "a", "u", 1.0, 0.5), Edge("u", "a", "t")]
     assert kinds(*lucky, Edge("s", "b", "u")) == [
-        "overlap: in 's' both 'a' and 'b' hold where {a, b} is true; the first wins"
+        "overlap: in 's' both 'a' and 'b' hold for {a, b}; the first one is taken"
     ]
     same = [Edge("s", "b", "t", 1.0, 0.5), Edge("s", "b", "u", 1.0, 0.5)]
     assert kinds(*lucky, *same) == []
@@ -118,7 +118,7 @@ def test_a_task_is_judged_by_the_labels_that_there_are() -> None:
     assert kinds(*both, labels=apart) == [
         "unreachable: no labels there lead to 't'",
         "dead end: from 's' no success can be reached there",
-        "elsewhere: 's' -> 't' when 'a & b' cannot happen there",
+        "elsewhere: 's' -> 't' when 'a & b' cannot be taken there",
     ]
     assert kinds(*both, labels=[*apart, {"a", "b"}]) == []
     assert kinds(Edge("s", "a", "t"), Edge("s", "b", "s", 1.0), labels=apart) == []  # no overlap
@@ -127,7 +127,7 @@ def test_a_task_is_judged_by_the_labels_that_there_are() -> None:
 def test_labels_say_which_propositions_there_are_and_a_missing_one_is_told_once() -> None:
     told = kinds(Edge("s", "tea", "t"), labels=[{"a"}])
     assert [line.partition(":")[0] for line in told] == ["unreachable", "dead end", "missing"]
-    assert told[-1] == "missing: 'tea' is nowhere true; there are: a"
+    assert told[-1] == "missing: 'tea' is never true; there are: a"
 
 
 def test_what_labels_leave_out_is_no_mistake_where_success_is_left_to_reach() -> None:
@@ -141,7 +141,7 @@ def test_what_labels_leave_out_is_no_mistake_where_success_is_left_to_reach() ->
 
 def test_an_edge_that_never_happens_anywhere_stays_a_mistake_where_labels_are_given() -> None:
     told = kinds(Edge("s", "a", "t"), Edge("s", "a & b", "s", 2.0), labels=[set(), {"a"}, {"b"}])
-    assert told == ["never: 's' -> 's' when 'a & b' never happens: other edges come first"]
+    assert told == ["never: 's' -> 's' when 'a & b' is never taken: other edges come first"]
 
 
 def test_a_task_is_given_by_name_by_file_as_a_formula_or_itself(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Two machines do the same, or there are shortest labels that show that they do not."""
+"""Two machines are equivalent, or a shortest trace separates them."""
 
 from __future__ import annotations
 

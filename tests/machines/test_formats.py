@@ -16,7 +16,7 @@ from qrmax.errors import ParameterError, QRMaxError, TaskError, UnknownNameError
 from qrmax.machines.edges import Edge
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     SUFFIXES,
     load_task,
     read_task,
@@ -187,8 +187,8 @@ def test_aliases_of_aliases_of_hoa_do_not_fill_the_memory() -> None:
 
 
 def test_a_text_longer_than_allowed_is_refused() -> None:
-    with pytest.raises(TaskError, match="the most allowed"):
-        read("#" * (MOST_CHARACTERS + 1), ".toml")
+    with pytest.raises(TaskError, match="at most"):
+        read("#" * (MAX_CHARACTERS + 1), ".toml")
 
 
 def test_an_unknown_format_says_which_are_known(tmp_path: Path) -> None:
@@ -248,12 +248,12 @@ def test_a_bad_list_of_rewards_is_explained(reward: str, words: str) -> None:
     ("suffix", "text", "words"),
     [
         (".json", '{"initial": "s",\n "edges": [}', "line 2, column 12: not valid JSON"),
-        (".json", '{"initial": "s", "initial": "t"}', "'initial' stands there twice"),
+        (".json", '{"initial": "s", "initial": "t"}', "duplicate key 'initial'"),
         (".json", '{"initial": NaN}', "NaN is not a number"),
         (".json", "[1]", "[1] is not a table with the keys initial, edges"),
         (".dot", "graph { a -- b }", "column 1: expected 'digraph', not 'graph'"),
         (".dot", "digraph {\n  a -> b [label=]\n}", "line 2, column 17: expected a name, not ']'"),
-        (".dot", "digraph { subgraph x { a } }", "subgraphs are not read"),
+        (".dot", "digraph { subgraph x { a } }", "subgraphs are not supported"),
         (".dot", "digraph { a -> b [label=<b>] }", "unexpected '<'"),
         (".dot", "digraph { a -> b }", "an edge of 'a' has no label"),
         (".dot", 'digraph { a -> b [label="x"] }', "no initial state"),
@@ -265,9 +265,9 @@ def test_a_bad_list_of_rewards_is_explained(reward: str, words: str) -> None:
         ),
         (".dot", "digraph { e [shape=point] e -> a -> b }", "an edge of 'a' has no label"),
         (".mmd", "graph LR\n a --> b", "line 1: expected 'stateDiagram-v2'"),
-        (".mmd", "stateDiagram-v2\n a => b", "line 2: not understood: 'a => b'"),
+        (".mmd", "stateDiagram-v2\n a => b", "line 2: unknown statement 'a => b'"),
         (".mmd", "stateDiagram-v2\n [*] --> a\n a --> b : x &", "line 3: guard, column 4"),
-        (".mmd", "stateDiagram-v2\n [*] --> a\n [*] --> b", "line 3: there is to be one arrow"),
+        (".mmd", "stateDiagram-v2\n [*] --> a\n [*] --> b", "line 3: needed: exactly one arrow"),
         (".mmd", "stateDiagram-v2\n a --> b : x", "no initial state"),
         (".hoa", "HOA: v1\nAcceptance: 2 Inf(0)&Inf(1)", "expected 'Acceptance: 1 Inf(0)'"),
         (".txt", "0", "line 1: too short"),
@@ -417,18 +417,18 @@ def test_edges_of_an_automaton_may_have_no_labels_or_share_that_of_their_state()
     ("body", "words"),
     [
         ("State: 0 [0] 1 [t] 0 State: 1 {0}", "state 0 is not deterministic"),
-        ("State: 0 [0] 1&0 State: 1 {0}", "several successors at once"),
-        ("State: 0 [0] 1 {0} State: 1 {0}", "accepting edges are not read"),
+        ("State: 0 [0] 1&0 State: 1 {0}", "alternation is not supported"),
+        ("State: 0 [0] 1 {0} State: 1 {0}", "transition-based acceptance is not supported"),
         (
             "State: 0 [7] 1 State: 1 {0}",
             "expected the number of a proposition, or an alias, not '7'",
         ),
-        ("State: 0 [0] 5 State: 1 {0}", "there is no state 5"),
+        ("State: 0 [0] 5 State: 1 {0}", "no state 5"),
         ("State: 0 [0] 1 State: 0 {0}", "a second state 0"),
         ("State: 0 [0 &] 1 State: 1 {0}", "expected a label (guard, column 4"),
         ("State: 0 {0}", "the initial state '0' is terminal"),
         ("State: 0 [0] 1 State: 1 [t] 0 [0] 1 State: 2 {0}", "state 1 is not deterministic"),
-        ("", "there is no state 0"),
+        ("", "no state 0"),
     ],
 )
 def test_an_automaton_that_is_no_task_is_refused(body: str, words: str) -> None:
@@ -452,7 +452,7 @@ def test_names_that_mean_something_in_a_format_are_only_names(suffix: str, name:
 
 
 def test_hoa_has_no_room_for_chance() -> None:
-    with pytest.raises(TaskError, match="risky: HOA has no chance in it"):
+    with pytest.raises(TaskError, match="risky: HOA has no probabilities"):
         write_task(RISKY, ".hoa")
 
 

@@ -1,4 +1,4 @@
-"""Formulas wherever a task is asked for: as text, and in files."""
+"""Formulas as tasks: as text, and in files."""
 
 from __future__ import annotations
 
@@ -93,6 +93,6 @@ def test_a_study_takes_a_formula(tmp_path: Path) -> None:
     ("text", "logic"), [("O(office & Y O coffee)", "ppltl"), ("<true*;coffee>tt", "ldlf")]
 )
 def test_a_formula_of_another_logic_is_told_so(text: str, logic: str) -> None:
-    with pytest.raises(FormulaError, match=f"as {logic.upper()} it can be read: write '{logic}: "):
+    with pytest.raises(FormulaError, match=f"it is valid {logic.upper()}: write '{logic}: "):
         load_task(text)
     assert load_task(f"{logic}: {text}").success

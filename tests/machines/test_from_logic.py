@@ -1,4 +1,4 @@
-"""Reward machines made from formulas: what they pay, when, and how they end."""
+"""Reward machines made from formulas: their rewards, and when episodes end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAFE_DELIVERY = "F(coffee & F office) & G !hole"
 
 
 def paid(formulas: dict[str, float], trace: Trace, pay: str) -> list[float]:
-    """What each step should pay, by the automata of the formulas and nothing else."""
+    """The reward of each step, by the automata of the formulas and nothing else."""
     rewards = [0.0] * len(trace)
     for text, reward in formulas.items():
         dfa = compile_formula(text)
@@ -155,10 +155,10 @@ def test_the_world_is_solved_alike_with_the_task_said_in_logic() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (("F a & G !a",), TaskError, "no labels can satisfy 'F a & G !a'"),
-        (({"F a": 1.0, "false": 2.0},), TaskError, "no labels can satisfy 'false'"),
+        (("F a & G !a",), TaskError, "no trace satisfies 'F a & G !a'"),
+        (({"F a": 1.0, "false": 2.0},), TaskError, "no trace satisfies 'false'"),
         (({},), TaskError, "no formula is given"),
-        (("F a", 0.0), ParameterError, "reward is 0.0; allowed: finite numbers but 0"),
+        (("F a", 0.0), ParameterError, "reward is 0.0; allowed: finite numbers other than 0"),
         (("F a", float("nan")), ParameterError, "reward is nan"),
         (("F a", True), ParameterError, "reward is True"),
         (({"F a": "much"},), ParameterError, "reward is 'much'"),
@@ -178,7 +178,9 @@ def test_options_outside_their_range_are_refused() -> None:
         RewardMachine.from_ltlf("F a", end_on_fail=False)  # type: ignore[call-arg]
     with pytest.raises(SizeError, match="needs an automaton of more than 3 states"):
         RewardMachine.from_ltlf("F a & F b", max_states=3)
-    with pytest.raises(SizeError, match="side by side need an automaton of more than 3 states"):
+    with pytest.raises(
+        SizeError, match="the product of all formulas needs an automaton of more than 3 states"
+    ):
         RewardMachine.from_ltlf({"F a": 1.0, "F b": 1.0}, max_states=3)
     with pytest.raises(ParameterError, match="pay is 'twice'; allowed: 'once', 'each'"):
         RewardMachine.from_ltlf("F a", pay="twice")

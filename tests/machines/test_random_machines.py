@@ -11,7 +11,7 @@ import pytest
 from coffee_task import coffee_task, pick_up
 from qrmax.errors import TaskError
 from qrmax.machines.edges import Edge, Outcome
-from qrmax.machines.machine_table import BY_CHANCE
+from qrmax.machines.machine_table import RANDOM_START
 from qrmax.machines.reward_machine import MachineStep, RewardMachine
 
 COFFEE = frozenset({"coffee"})
@@ -122,7 +122,7 @@ def test_a_run_is_the_same_for_the_same_seed_and_another_for_others() -> None:
 
 def test_a_random_event_without_a_generator_says_what_to_give() -> None:
     for call in (lambda: pick_up().step("start", COFFEE), lambda: pick_up().run([(), COFFEE])):
-        with pytest.raises(TaskError, match=r"what \{coffee\} does in 'start' is random; .*rng="):
+        with pytest.raises(TaskError, match=r"from 'start' on \{coffee\} is stochastic; .*rng="):
             call()
 
 
@@ -132,7 +132,9 @@ def test_a_random_machine_needs_no_generator_where_nothing_is_random() -> None:
 
 
 def test_reset_refuses_to_read_a_start_by_chance() -> None:
-    with pytest.raises(TaskError, match=r"start reads \{coffee\}.*set consume_initial = false"):
+    with pytest.raises(
+        TaskError, match=r"start has the label \{coffee\}.*set consume_initial = false"
+    ):
         pick_up().reset(COFFEE)
     assert pick_up().reset(()) == "start"
     assert pick_up(consume_initial=False).reset(COFFEE) == "start"
@@ -143,7 +145,7 @@ def test_the_table_has_an_outcome_axis_padded_with_staying() -> None:
     assert table.prob.tolist() == [[[1.0, 0.0], [0.75, 0.25]], [[1.0, 0.0], [1.0, 0.0]]]
     assert table.next_state.tolist() == [[[0, 0], [1, 0]], [[1, 1], [1, 1]]]
     assert table.reward.tolist() == [[[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]
-    assert table.initial.tolist() == [0, BY_CHANCE]
+    assert table.initial.tolist() == [0, RANDOM_START]
 
 
 @pytest.mark.parametrize("chance", [0, -0.1, 1.0000001, math.nan, math.inf, "often", None, 10**400])
@@ -177,7 +179,7 @@ def test_alternatives_do_not_overlap_for_a_strict_machine_but_other_edges_do() -
 
 
 def test_an_edge_shows_and_compares_its_probability() -> None:
-    assert repr(half("t", 2)) == "Edge('s' -> 't' when 'a' pays 2 with probability 0.5)"
+    assert repr(half("t", 2)) == "Edge('s' -> 't' when 'a', reward 2, probability 0.5)"
     assert "probability" not in repr(Edge("s", "a", "t", 2, 1))
     assert half("t") != Edge("s", "a", "t")
     assert pick_up(0.8) == pick_up(0.8)

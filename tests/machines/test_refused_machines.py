@@ -1,4 +1,4 @@
-"""Reward machines that make no sense are refused, in words that name what is wrong."""
+"""Invalid reward machines are refused, with errors that name the cause."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_strict_machine_names_the_edges_and_a_label_where_they_overlap() -> No
     assert "'s'" in message
     assert repr(edges[0]) in message
     assert repr(edges[2]) in message
-    assert "exactly {a, b} is true" in message
+    assert "for the label {a, b}" in message
 
 
 def test_a_strict_machine_may_reuse_a_guard_in_another_state() -> None:

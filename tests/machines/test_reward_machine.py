@@ -1,4 +1,4 @@
-"""Reward machines: what a label does, and which machines are refused."""
+"""Reward machines: transitions, tables, equivalence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coffee_task import coffee_task
 from qrmax.errors import ParameterError
 from qrmax.logic.guards import Guard
 from qrmax.machines.edges import Edge, Outcome
-from qrmax.machines.machine_table import BY_CHANCE
+from qrmax.machines.machine_table import RANDOM_START
 from qrmax.machines.reward_machine import MachineStep, RewardMachine
 from random_problems import with_chances
 
@@ -146,7 +146,7 @@ def test_the_table_lists_the_outcomes_and_pads_them_with_staying_for_nothing(
         assert table.terminal[q] == (state in task.success or state in task.failure)
         assert table.success[q] == (state in task.success)
     for number, label in enumerate(LABELS):
-        if table.initial[number] == BY_CHANCE:
+        if table.initial[number] == RANDOM_START:
             assert len(task.outcomes("q0", label)) > 1
         else:
             assert task.states[table.initial[number]] == task.reset(label)
@@ -175,7 +175,7 @@ def test_declared_states_fix_the_order() -> None:
 
 def test_an_edge_takes_a_guard_or_its_text() -> None:
     assert Edge("s", "a & b", "t", 1) == Edge("s", Guard.parse("a&b"), "t", 1.0)
-    assert repr(Edge("s", "a&b", "t", 2.5)) == "Edge('s' -> 't' when 'a & b' pays 2.5)"
+    assert repr(Edge("s", "a&b", "t", 2.5)) == "Edge('s' -> 't' when 'a & b', reward 2.5)"
 
 
 def test_machines_are_equal_where_everything_about_them_is() -> None:
@@ -226,7 +226,7 @@ def test_guards_of_events_are_no_longer_than_they_need_to_be() -> None:
 
 
 def test_what_is_no_machine_cannot_be_compared_with_one() -> None:
-    with pytest.raises(ParameterError, match="is no RewardMachine; qrmax"):
+    with pytest.raises(ParameterError, match="is not a RewardMachine; qrmax"):
         coffee_task().equivalent("exp1")  # type: ignore[arg-type]
 
 

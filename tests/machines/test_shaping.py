@@ -1,4 +1,4 @@
-"""Reward shaping: paid on the way, and the best policies stay the best."""
+"""Potential-based reward shaping preserves optimal policies."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def test_rewards_of_any_size_are_shaped_alike() -> None:
 
 
 def test_potentials_that_take_too_long_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shaping, "MOST_LOOKS", 1000)
+    monkeypatch.setattr(shaping, "MAX_UPDATES", 1000)
     again = RewardMachine.from_ltlf("F(a & last)", pay="each")
-    with pytest.raises(SizeError, match=r"gamma is 0\.999.* 1000 looks at its edges"):
+    with pytest.raises(SizeError, match=r"gamma is 0\.999.* 1000 updates"):
         again.shaped(0.999)
     coffee_task().shaped(0.999)  # pays once: that is settled at once

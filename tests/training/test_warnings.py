@@ -31,10 +31,10 @@ def test_a_problem_that_never_pays_is_warned_of() -> None:
 def test_labels_that_are_none_and_labels_that_are_no_function_are_refused() -> None:
     lake = gymnasium.make("FrozenLake-v1")
     wrapped = qrmax.TaskWrapper(lake, go(), labels=lambda *_: None)  # type: ignore[arg-type]
-    with pytest.raises(GuardError, match="where nothing is true"):
+    with pytest.raises(GuardError, match="if none is true"):
         wrapped.reset()
     with pytest.raises(ParameterError, match="needed: a function"):
-        qrmax.TaskWrapper(lake, go(), labels={0: {"x"}})  # type: ignore[arg-type]
+        qrmax.TaskWrapper(lake, go(), labels=[{"x"}])  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="needed: one environment"):
         qrmax.TaskWrapper("FrozenLake-v1", go(), labels=lambda *_: ())  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""From a formula to the smallest automaton that accepts exactly the traces it holds for."""
+"""Compile temporal logic on finite traces to the minimal DFA of its language."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from qrmax.logic.history import History
 from qrmax.logic.lowering import term_of
 from qrmax.logic.minimise import minimise
 from qrmax.logic.progression import Progression
-from qrmax.logic.symbolic import Symbolic, explore
+from qrmax.logic.symbolic import SymbolicAutomaton, explore
 from qrmax.logic.terms import Terms
 
 MAX_STATES = 20_000
 NODES_PER_STATE = 50
-"""How much room for decision diagrams each allowed state brings along."""
+"""Decision-diagram nodes allowed per allowed state."""
 
 BACKENDS = ("own", "mona")
 
@@ -27,7 +27,7 @@ def compile_formula(
     max_states: int = MAX_STATES,
     backend: str = "own",
 ) -> DFA:
-    """The smallest complete DFA of a formula of "ltlf", "ldlf" or "ppltl".
+    """Compile a formula of "ltlf", "ldlf" or "ppltl" to its minimal complete DFA.
 
     >>> dfa = compile_formula("F(coffee & F office) & G !hole")
     >>> dfa
@@ -35,8 +35,11 @@ def compile_formula(
     >>> dfa.accepts([{"coffee"}, set(), {"office"}])
     True
 
-    A formula whose automaton has more than `max_states` states on the way is refused with a
-    `SizeError`. With `backend="mona"` the program MONA does the work, where it is installed.
+    Arguments:
+        formula: a `Formula`, or text to parse.
+        logic: the logic that text is parsed in.
+        max_states: bound on the states of the intermediate automaton; a `SizeError` beyond it.
+        backend: "own", or "mona" to run the program MONA, which must be installed.
     """
     check_choice("backend", backend, BACKENDS)
     check_count("max_states", max_states)
@@ -46,7 +49,7 @@ def compile_formula(
         terms = Terms()
         goal = term_of(formula, terms)
         if backend == "mona":
-            from qrmax.logic.mona import run_mona  # seldom asked for
+            from qrmax.logic.mona import run_mona  # rarely used
 
             acceptor = run_mona(terms, goal, formula, max_states)
         else:
@@ -54,12 +57,12 @@ def compile_formula(
     except SizeError as error:
         raise SizeError(
             f"the formula {str(formula)[:80]!r} needs {error}\n"
-            f"  max_states is {max_states}: allow more, or say less in one formula"
+            f"  max_states is {max_states}: raise it, or split the formula"
         ) from error
     return DFA(formula.propositions, minimise(acceptor))
 
 
-def _automaton(formula: Formula, terms: Terms, goal: int, max_states: int) -> Symbolic:
+def _automaton(formula: Formula, terms: Terms, goal: int, max_states: int) -> SymbolicAutomaton:
     diagrams = Diagrams(max_nodes=NODES_PER_STATE * max_states)
     kind = History if formula.logic == "ppltl" else Progression
     return kind(terms, goal, len(formula.propositions), diagrams)

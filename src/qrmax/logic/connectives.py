@@ -1,4 +1,4 @@
-"""The Boolean connectives, on decision diagrams."""
+"""Boolean connectives on decision diagrams."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from qrmax.logic.terms import Kind, Term
 
 
 def connect(diagrams: Diagrams, term: Term, parts: Mapping[int, int]) -> int:
-    """A NOT, AND, OR or IFF of the functions that its parts stand for."""
+    """Apply a NOT, AND, OR or IFF term to the diagrams of its parts."""
     f, g = parts[term.left], parts.get(term.right, FALSE)
     match term.kind:
         case Kind.NOT:
-            return diagrams.no(f)
+            return diagrams.negate(f)
         case Kind.AND:
-            return diagrams.both(f, g)
+            return diagrams.conj(f, g)
         case Kind.OR:
-            return diagrams.either(f, g)
+            return diagrams.disj(f, g)
         case Kind.IFF:
-            return diagrams.choose(f, g, diagrams.no(g))
-    raise ValueError(f"{term.kind.name} is no connective")
+            return diagrams.ite(f, g, diagrams.negate(g))
+    raise ValueError(f"{term.kind.name} is not a Boolean connective")

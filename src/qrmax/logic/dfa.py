@@ -1,9 +1,9 @@
 """Deterministic finite automata over labels.
 
-A DFA is complete: every label leads somewhere from every state. States are the numbers from 0 on,
-in breadth-first order, and 0 is the initial one. Where labels lead is kept as decision diagrams
-(`transitions`), so that a label over many propositions costs no more than the propositions that
-matter; guards are worked out for those who want to read them.
+A DFA is complete: every state has a successor under every label. States are numbered from 0, the
+initial one, in breadth-first order. The transition function is kept as decision diagrams
+(`transitions`), so that reading a label costs no more than the propositions that matter; guards are
+derived on demand, for reading.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from qrmax.logic.bdd import Diagrams
 from qrmax.logic.guards import Guard, Label, as_label
 from qrmax.logic.isop import diagram_of, guard_of, labels_by_target
 from qrmax.logic.minimise import minimise
-from qrmax.logic.product import Joint, Places, alike
-from qrmax.logic.symbolic import Listed, explore
+from qrmax.logic.product import Product, ProductState, align
+from qrmax.logic.symbolic import ExplicitAutomaton, explore
 from qrmax.logic.text_table import aligned
 from qrmax.logic.transitions import Acceptor, state_ref
 from qrmax.logic.walk import Word, shortest_word, unfold
@@ -26,7 +26,7 @@ MAX_STATES = 200_000  # of a product
 
 
 class DFAEdge(NamedTuple):
-    """Where labels lead for which the guard holds."""
+    """A transition taken under every label that satisfies the guard."""
 
     source: int
     guard: Guard
@@ -47,10 +47,10 @@ class GuardedEdge(Protocol):
 
 
 class DFA:
-    """A complete deterministic automaton that reads labels; made by `compile_formula`.
+    """A complete deterministic finite automaton over labels; made by `compile_formula`.
 
-    `states` are the numbers from 0, the initial one, on; `accepting` is a set of them;
-    `propositions` are the names that matter.
+    `states` are numbered from 0, the initial one; `accepting` is the set of accepting states;
+    `propositions` are the names that the transitions depend on.
 
     >>> from qrmax import compile_formula
     >>> dfa = compile_formula("F(coffee & F office)")
@@ -67,8 +67,8 @@ class DFA:
     2     true              2
     <BLANKLINE>
     accepting: 2
-    >>> both = dfa & compile_formula("G !mud")
-    >>> both.witness() == [{"coffee", "office"}], both.counterexample(dfa) is None
+    >>> safe = dfa & compile_formula("G !mud")
+    >>> safe.witness() == [{"coffee", "office"}], safe.counterexample(dfa) is None
     (True, False)
     """
 
@@ -82,9 +82,14 @@ class DFA:
 
     @staticmethod
     def from_edges(edges: Iterable[GuardedEdge], *, initial: str, accepting: Iterable[str]) -> DFA:
-        """The smallest DFA of edges between named states, as a reward machine has them.
+        """The minimal DFA of guarded edges between named states, such as those of a reward machine.
 
-        The first edge that holds is taken; where none does, the state stays as it is.
+        The first edge whose guard holds is taken; if none holds, the state does not change.
+
+        Arguments:
+            edges: the transitions, in order of precedence; none may be stochastic.
+            initial: the name of the initial state.
+            accepting: the names of the accepting states.
         """
         edges = list(edges)
         names = dict.fromkeys([initial, *(end for e in edges for end in (e.source, e.target))])
@@ -95,34 +100,34 @@ class DFA:
         roots = [diagrams.leaf(state) for state in states.values()]
         for edge in reversed(edges):
             if edge.probability < 1.0:
-                raise TaskError(f"{edge!r} happens by chance; a DFA has none")
+                raise TaskError(f"{edge!r} is stochastic; a DFA is deterministic")
             test = diagram_of(edge.guard, diagrams, numbers)
             source, target = states[edge.source], diagrams.leaf(states[edge.target])
-            roots[source] = diagrams.choose(test, target, roots[source])
-        wanted = set(accepting)
-        automaton = Listed(diagrams, roots, [name in wanted for name in states])
+            roots[source] = diagrams.ite(test, target, roots[source])
+        final = set(accepting)
+        automaton = ExplicitAutomaton(diagrams, roots, [name in final for name in states])
         return DFA(tuple(propositions), minimise(explore(automaton, len(states))))
 
     def step(self, state: int, label: Iterable[str]) -> int:
-        """The state that reading one label leads to; propositions unknown here do not matter."""
+        """The successor of a state under a label; unknown propositions are ignored."""
         if state not in self.states:
             raise TaskError(f"no state {shown(state)}; states: 0 to {len(self.states) - 1}")
         read = as_label(label)
         return self.acceptor.transitions.follow(state, lambda p: self.propositions[p] in read)
 
     def accepts(self, trace: Iterable[Iterable[str]]) -> bool:
-        """Whether a trace, a list of sets of propositions, leads to an accepting state."""
+        """Whether a trace, a sequence of labels, is accepted."""
         state = self.initial
         for label in trace:
             state = self.step(state, label)
         return state in self.accepting
 
     def successors(self, state: int) -> list[int]:
-        """The states that labels lead to from here, in ascending order."""
+        """The successors of a state under all labels, in ascending order."""
         return self.acceptor.transitions.successors(state)
 
     def edges(self, state: int) -> list[DFAEdge]:
-        """Where labels lead from a state: one edge for each successor, their guards disjoint."""
+        """The outgoing edges of a state: one per successor, with disjoint guards."""
         diagrams = Diagrams()
         by_target = labels_by_target(self.acceptor.transitions, state, diagrams)
         return [
@@ -131,61 +136,63 @@ class DFA:
         ]
 
     def complement(self) -> DFA:
-        """Accepts what this one does not; also `~dfa`."""
+        """The DFA of the complement language; also `~dfa`."""
         accepting = [not accepts for accepts in self.acceptor.accepting]
         return DFA(self.propositions, self.acceptor._replace(accepting=accepting))
 
     def minimise(self) -> DFA:
-        """The smallest DFA that accepts the same traces."""
+        """The minimal DFA of the same language."""
         return DFA(self.propositions, minimise(self.acceptor))
 
     def product(self, other: DFA, accept: Callable[[bool, bool], bool]) -> DFA:
-        """The smallest DFA that accepts where `accept` says so, given whether each of the two does.
+        """The minimal product DFA; `a & b` and `a | b` are the common cases.
 
-        `a & b` and `a | b` are products, too.
+        Arguments:
+            other: the other factor.
+            accept: the acceptance condition, given whether each factor accepts.
         """
-        names, left, right, walk = self._beside(other)
-        transitions, states = unfold(walk, walk.initial, MAX_STATES)
+        names, left, right, pair = self._paired(other)
+        transitions, states = unfold(pair, pair.initial, MAX_STATES)
         accepting = [
             accept(left.accepting[state_ref(p)], right.accepting[state_ref(q)]) for p, q in states
         ]
         return DFA(names, minimise(Acceptor(transitions, accepting)))
 
     def __invert__(self) -> DFA:
-        """Accepts what this one does not."""
+        """The DFA of the complement language."""
         return self.complement()
 
     def __and__(self, other: DFA) -> DFA:
-        """Accepts what both do."""
+        """The DFA of the intersection."""
         return self.product(other, lambda left, right: left and right)
 
     def __or__(self, other: DFA) -> DFA:
-        """Accepts what one of the two does."""
+        """The DFA of the union."""
         return self.product(other, lambda left, right: left or right)
 
     def counterexample(self, other: DFA) -> list[Label] | None:
-        """A shortest trace that one of the two accepts and the other does not, or None."""
-        names, left, right, walk = self._beside(other)
+        """A shortest trace that exactly one of the two accepts, or None."""
+        names, left, right, pair = self._paired(other)
 
-        def differs(state: Places) -> bool:
+        def differs(state: ProductState) -> bool:
             return left.accepting[state_ref(state[0])] != right.accepting[state_ref(state[1])]
 
-        return _labels(shortest_word(walk, walk.initial, differs), names)
+        return _labels(shortest_word(pair, pair.initial, differs), names)
 
     def equivalent(self, other: DFA) -> bool:
-        """Whether both accept the same traces."""
+        """Whether both accept the same language."""
         return self.counterexample(other) is None
 
     def witness(self) -> list[Label] | None:
-        """A shortest trace that is accepted, or None where there is none."""
-        walk = Joint([self.acceptor.transitions])
+        """A shortest accepted trace, or None if the language is empty."""
+        alone = Product([self.acceptor.transitions])
         accepts = self.acceptor.accepting
-        word = shortest_word(walk, walk.initial, lambda state: accepts[state_ref(state[0])])
+        word = shortest_word(alone, alone.initial, lambda state: accepts[state_ref(state[0])])
         return _labels(word, self.propositions)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no trace is accepted."""
+        """Whether the language is empty."""
         return self.witness() is None
 
     def __eq__(self, other: object) -> bool:
@@ -208,15 +215,15 @@ class DFA:
     def _named(self) -> tuple[tuple[str, ...], Acceptor]:
         return self.propositions, self.acceptor
 
-    def _beside(self, other: DFA) -> tuple[tuple[str, ...], Acceptor, Acceptor, Joint]:
-        """The propositions of both, both automata over these, and the walk through the two."""
+    def _paired(self, other: DFA) -> tuple[tuple[str, ...], Acceptor, Acceptor, Product]:
+        """The union of the propositions, both automata over it, and their product."""
         if not isinstance(other, DFA):
             raise ParameterError(
-                f"{shown(other)} is no DFA; needed: one, such as compile_formula('F coffee') or "
+                f"{shown(other)} is not a DFA; needed: one, such as compile_formula('F coffee') or "
                 "task.to_dfa()"
             )
-        names, (left, right) = alike([self._named(), other._named()])
-        return names, left, right, Joint([left.transitions, right.transitions])
+        names, (left, right) = align([self._named(), other._named()])
+        return names, left, right, Product([left.transitions, right.transitions])
 
 
 def _labels(word: Word | None, names: Sequence[str]) -> list[Label] | None:

@@ -1,23 +1,24 @@
 """Formulas of LTLf, LDLf and PPLTL: parse, print.
 
-A formula speaks about a *trace*, a list of labels; a label is the set of propositions true there.
+A formula is interpreted over a *trace*, a finite sequence of labels; a label is the set of
+propositions true at that position.
 
-All logics have propositions, `true`, `false` and, from the one that binds most tightly to the one
-that binds least, `!` (not), `&` (and), `|` (or), `->` (implies), `<->` (exactly if). A proposition
-is a name, or any text in double quotes: `"hot coffee"`, `"F"`.
+All logics have propositions, `true`, `false` and, in order of decreasing precedence, `!` (not), `&`
+(and), `|` (or), `->` (implies), `<->` (if and only if). A proposition is a name, or any text in
+double quotes: `"hot coffee"`, `"F"`.
 
-**LTLf** looks ahead from the first label on:
+**LTLf** looks ahead from the first label:
 
     X f     there is a next label, and f holds there       f U g   f until g, which must come
     WX f    f holds at the next label, if there is one     f R g   g up to and including where f
-            (also written N f)                                     holds, or for ever: !(!f U !g)
-    F f     f holds now or later                           f W g   f U g, or f for ever
-    G f     f holds from now on                            f M g   f R g, and f must come
+            (also written N f)                                     holds, or always: !(!f U !g)
+    F f     f eventually holds                              f W g   f U g, or always f
+    G f     f always holds from now on                     f M g   f R g, and f must come
     last    this is the last label
 
-**LDLf** looks ahead along paths, which are regular expressions of labels:
+***LDLf** looks ahead along paths, which are regular expressions over labels:
 
-    <r>f    some path along r leads to where f holds       [r]f    all paths along r lead there
+    <r>f    f holds at the end of some path along r        [r]f    ... of every path along r
     end     there is no label here                         last    this is the last label
     tt, ff  true, false                                    p       here is a label, and p is in it
 
@@ -25,19 +26,19 @@ is a name, or any text in double quotes: `"hot coffee"`, `"F"`.
 
 **PPLTL** looks back from the last label:
 
-    Y f     there is a previous label, f held there        f S g   g held once, and f ever since
-    WY f    f held at the previous label, if any           O f     f held once
-                                                           H f     f has held all along
+    Y f     there is a previous label, f held there        f S g   f since g, which must have come
+    WY f    f held at the previous label, if any           O f     f held once, or holds now
+                                                           H f     f has always held
 
-The binary temporal operators bind more tightly than `&`; `*` and `?` belong to what stands directly
-before them; `;` and `+` bind least. All binary operators group to the right: `a U b U c` is
-`a U (b U c)`. `&&`, `||`, `~`, `=>` and `<=>` are read, too.
+The binary temporal operators bind more tightly than `&`; `*` and `?` apply to the operand directly
+before them; `;` and `+` bind least. All binary operators are right-associative: `a U b U c` is
+`a U (b U c)`. `&&`, `||`, `~`, `=>` and `<=>` are accepted, too.
 
 **The empty trace.** There is no label, so no proposition is true and nothing lies ahead or behind:
 propositions, X, F, U, M, Y, O, S and `last` do not hold, and hence `!a`, WX, G, R, W, WY and H do.
 In LDLf this is the same as being at the end: `end` holds, `<a>f` does not and `[a]f` does.
 
-A formula is kept in postfix order, as guards are, so no nesting is too deep.
+A formula is stored in postfix order, as guards are, so no nesting is too deep.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ LOGICS = ("ltlf", "ldlf", "ppltl")
 
 _BINDING = {"+": 1, ";": 2, "<->": 3, "->": 4, "|": 5, "&": 6}
 _BINDING |= dict.fromkeys(("U", "R", "W", "M", "S"), 7)
-_POSTFIX, _PREFIX, _OPERAND = 8, 9, 10  # how tightly these bind
+_POSTFIX, _PREFIX, _OPERAND = 8, 9, 10  # precedences
 _CLOSES = {")": "(", ">": "<", "]": "["}
-MODAL = {"<": "<>", "[": "[]"}  # what an opening bracket makes of the path and the formula
+MODAL = {"<": "<>", "[": "[]"}  # opening bracket -> modal operator
 _SPELLINGS = {"&&": "&", "||": "|", "~": "!", "=>": "->", "<=>": "<->"}
 
 
 class Vocabulary(NamedTuple):
-    """The words and signs of a logic."""
+    """The keywords and operators of a logic."""
 
     constants: frozenset[str]
     prefix: frozenset[str]
@@ -97,7 +98,7 @@ VOCABULARY = {
     ),
 }
 
-# What a proposition cannot be called without quotes.
+# Names that a proposition can only have in quotes.
 _RESERVED = {
     logic: words.constants | words.prefix | words.binary | words.postfix | {*MODAL.values()}
     for logic, words in VOCABULARY.items()
@@ -106,7 +107,7 @@ _RESERVED = {
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A formula of one of the logics, read from text by `Formula.parse`.
+    """A formula of LTLf, LDLf or PPLTL, made by `Formula.parse`.
 
     >>> formula = Formula.parse("F(coffee & F office) & G !hole")
     >>> print(formula)
@@ -122,30 +123,35 @@ class Formula:
 
     logic: str
     postfix: tuple[str, ...]
-    propositions: tuple[str, ...] = field(init=False, compare=False)  # as they come up
+    propositions: tuple[str, ...] = field(init=False, compare=False)  # in order of occurrence
 
     def __post_init__(self) -> None:
         check_choice("logic", self.logic, LOGICS)
         if not isinstance(self.postfix, tuple):
-            raise FormulaError("a formula is read from text by Formula.parse(...)")
+            raise FormulaError("a formula is made by Formula.parse(...)")
         names = (named(item) for item in self.postfix if self.is_proposition(item))
         object.__setattr__(self, "propositions", tuple(dict.fromkeys(names)))
 
     @staticmethod
     def parse(text: str, logic: str = "ltlf") -> Formula:
-        """Read a formula; a `FormulaError` shows the column of what is wrong."""
+        """Parse a formula; a `FormulaError` shows the column of a syntax error.
+
+        Arguments:
+            text: the formula.
+            logic: "ltlf", "ldlf" or "ppltl".
+        """
         if not isinstance(text, str):
             raise FormulaError(f"a formula is text, not {shown(text)}")
         return Formula.read(Source("formula", text), logic)
 
     @staticmethod
     def read(source: Source, logic: str) -> Formula:
-        """Read a formula from a text that has a name."""
+        """Parse a formula from a named source."""
         check_choice("logic", logic, LOGICS)
         return Formula(logic, _Reader(source, logic).read())
 
     def is_proposition(self, item: str) -> bool:
-        """Whether an item of the postfix form is a proposition, not a word or sign."""
+        """Whether an item of the postfix form is a proposition, not a keyword or operator."""
         return item not in _RESERVED[self.logic]
 
     def __and__(self, other: Formula) -> Formula:
@@ -159,7 +165,7 @@ class Formula:
 
     def _joined(self, other: object, operator: str) -> Formula:
         if not isinstance(other, Formula):
-            raise FormulaError(f"{operator!r} joins two formulas; {shown(other)} is none")
+            raise FormulaError(f"{operator!r} joins two formulas; {shown(other)} is not one")
         if other.logic != self.logic:
             raise FormulaError(
                 f"{operator!r} joins formulas of one logic, not {self.logic} and {other.logic}"
@@ -168,7 +174,7 @@ class Formula:
 
     def __str__(self) -> str:
         words = VOCABULARY[self.logic]
-        stack: list[tuple[str, int]] = []  # text, and how tightly its outermost operator binds
+        stack: list[tuple[str, int]] = []  # text, precedence of its outermost operator
         for item in self.postfix:
             if item in words.prefix:
                 operand = _within(stack.pop(), _PREFIX)
@@ -193,26 +199,25 @@ class Formula:
 
 
 def _within(operand: tuple[str, int], at_least: int) -> str:
-    """The operand's text, in brackets unless it binds at least so tightly."""
+    """The operand's text, in parentheses if its precedence is below `at_least`."""
     text, binding = operand
     return text if binding >= at_least else f"({text})"
 
 
-# What a piece of text can be. In LDLf `a & b` is a formula or one step of a path; only what stands
-# around it tells.
+# Syntactic categories. In LDLf `a & b` is a formula or one step of a path: the context decides.
 _FORMULA, _STEP, _PATH = 1, 2, 4
 
 
 class _Reader:
-    """Dijkstra's shunting yard; beside the postfix form grows what each piece of it can be."""
+    """Dijkstra's shunting-yard algorithm, tracking the possible categories of each operand."""
 
     def __init__(self, source: Source, logic: str) -> None:
         self.source = source
         self.logic = logic
         self.words = VOCABULARY[logic]
         self.postfix: list[str] = []
-        self.kinds: list[int] = []  # of the pieces that no operator has taken yet
-        self.waiting: list[tuple[str, int]] = []  # operators and open brackets, with their places
+        self.kinds: list[int] = []  # of the operands on the stack
+        self.waiting: list[tuple[str, int]] = []  # operators and open brackets, with offsets
 
     def read(self) -> tuple[str, ...]:
         wants_operand = True
@@ -225,7 +230,7 @@ class _Reader:
                 self._apply_waiting(_PREFIX)
                 self._apply(token, offset)
             elif token in self.words.binary:
-                self._apply_waiting(_BINDING[token] + 1)  # they group to the right
+                self._apply_waiting(_BINDING[token] + 1)  # right-associative
                 self.waiting.append((token, offset))
                 wants_operand = True
             else:
@@ -242,7 +247,7 @@ class _Reader:
         return tuple(self.postfix)
 
     def _read_operand(self, token: str, offset: int) -> bool:
-        """Whether an operand is still wanted after this token."""
+        """Read a token in operand position; return whether an operand is still expected."""
         words = self.words
         if token in words.opening or token in words.prefix:
             self.waiting.append(("WX" if token == "N" else token, offset))
@@ -259,7 +264,7 @@ class _Reader:
         return False
 
     def _close(self, token: str, offset: int) -> bool:
-        """Close a bracket; after that of a path, the formula it leads to is wanted."""
+        """Close a bracket; return whether an operand, the formula after a path, must follow."""
         self._apply_waiting(0)
         if not self.waiting:
             raise self._error(f"{token!r} without its {_CLOSES[token]!r}", offset)
@@ -274,7 +279,7 @@ class _Reader:
         return bracket in MODAL
 
     def _apply_waiting(self, binding: int) -> None:
-        """Apply the operators that bind at least so tightly, back to the last open bracket."""
+        """Apply pending operators of at least this precedence, back to the last open bracket."""
         while self.waiting and self.waiting[-1][0] not in _CLOSES.values():
             operator, offset = self.waiting[-1]
             if _BINDING.get(operator, _PREFIX) < binding:
@@ -283,7 +288,7 @@ class _Reader:
             self._apply(operator, offset)
 
     def _apply(self, operator: str, offset: int) -> None:
-        """Take the operands, which must be of the kind that the operator applies to."""
+        """Apply an operator to its operands, which must be of the right category."""
         self.postfix.append(operator)
         kind = self.kinds.pop()
         if operator in ("*", ";", "+"):
@@ -296,7 +301,7 @@ class _Reader:
         if operator == "?":
             kind = _PATH
         elif operator in MODAL.values():
-            self.kinds.pop()  # the path was looked at where its bracket closed
+            self.kinds.pop()  # the path, checked when its bracket was closed
             kind = _FORMULA
         elif operator in self.words.binary:
             left = self.kinds.pop()
@@ -311,7 +316,7 @@ class _Reader:
 
     def _demand_path(self, kind: int, operator: str, offset: int) -> None:
         if not kind & (_STEP | _PATH):
-            hint = "write (formula)? to test it on the way, true for any label"
+            hint = "write (formula)? for a test, true for any label"
             raise self._error(f"{operator!r} applies to paths, not to a formula; {hint}", offset)
 
     def _expected_operand(self) -> str:
@@ -343,7 +348,7 @@ _TOKEN = re.compile(
 
 
 def _tokens(source: Source) -> Iterator[tuple[str, int]]:
-    """The tokens, spelt as we print them, and where they begin."""
+    """The tokens in their canonical spelling, with their offsets."""
     count = 0
     for found in _TOKEN.finditer(source.text):
         token, stray = found.groups()
@@ -352,7 +357,7 @@ def _tokens(source: Source) -> Iterator[tuple[str, int]]:
         if stray == '"':
             problem = "'\"' without its partner on the same line, and a name between them"
         elif stray:
-            problem = f"unexpected {stray!r}, which is no part of any formula"
+            problem = f"unexpected {stray!r}, which occurs in no formula"
         elif count > MAX_TOKENS:
             problem = f"the formula has more than {MAX_TOKENS} operators and names"
         if problem:

@@ -4,9 +4,9 @@
     term   :=  factor ('&' factor)*         all of
     factor :=  '!' factor | '(' guard ')' | 'true' | 'false' | name | '"' any name '"'
 
-A *label* is the set of propositions that are true in a state; a guard holds for a label or not.
+A *label* is the set of propositions that are true in a state; a guard is a predicate on labels.
 
-A guard is kept in postfix order (`coffee & !decoration` is `coffee decoration ! &`), so that
+A guard is stored in postfix order (`coffee & !decoration` is `coffee decoration ! &`), so that
 parsing, evaluating and printing are loops: no input, however deeply nested, can overflow the stack.
 """
 
@@ -22,51 +22,53 @@ import numpy as np
 from qrmax.errors import GuardError, shown
 from qrmax.source import Source
 
-MAX_TOKENS = 10_000  # a longer guard is surely not written by a person
-MAX_TRIALS = 20_000  # of labels, in search of an overlap
+MAX_TOKENS = 10_000  # no guard written by hand is longer
+MAX_TRIALS = 20_000  # partial assignments, in the search for a satisfying label
 
 Label = frozenset[str]
 """The propositions that are true in a state."""
 
 _LABELS = (
-    "a label is a set of propositions, such as {'coffee'} or {'coffee': True}, and () where "
-    "nothing is true"
+    "a label is a set of propositions, such as {'coffee'} or {'coffee': True}, and () if "
+    "none is true"
 )
 
 
 def braced(label: Label) -> str:
-    """A label as a message shows it."""
+    """A label formatted for messages."""
     return f"{{{', '.join(sorted(label))}}}"
 
 
 def as_label(given: Iterable[str], where: str = "a label") -> Label:
-    """The propositions that are true: names, or a mapping of names to True and False.
+    """Convert a labelling function's result: names, or a mapping of names to True or False.
 
     >>> sorted(as_label({"edge": True, "goal": False}))
     ['edge']
     >>> sorted(as_label(["goal", "edge"]))
     ['edge', 'goal']
 
-    In a mapping a name is true where its value is True or 1, Python's or NumPy's, and false where
-    it is False or 0. Anything else is refused, a lone text too: its letters would be taken for
-    names. Every label that comes in is read here; `where` says to an error where it came from.
+    In a mapping the values may be True, False, 1 or 0, Python's or NumPy's. Anything else is an
+    error, including a single string, whose letters would be taken for names. Every label from
+    outside goes through here; `where` tells an error message where it came from.
     """
     if isinstance(given, Mapping):
         given = [name for name, value in given.items() if _is_true(name, value, where)]
     if isinstance(given, str):
-        raise GuardError(f"{where} is the text {shown(given)}; {_LABELS}: {{{shown(given)}}}")
+        raise GuardError(f"{where} is the string {shown(given)}; {_LABELS}: {{{shown(given)}}}")
     try:
         label = frozenset(given)
     except TypeError:
         raise GuardError(f"{where} is {shown(given)}; {_LABELS}") from None
     for name in label:
         if not isinstance(name, str):
-            raise GuardError(f"{where} is {shown(given)}, and {shown(name)} is no text; {_LABELS}")
+            raise GuardError(
+                f"{where} is {shown(given)}, and {shown(name)} is not a string; {_LABELS}"
+            )
     return label
 
 
 def _is_true(name: object, value: object, where: str) -> bool:
-    """Whether a labelling function says that a proposition is true."""
+    """Whether a labelling function gave a proposition a true value."""
     flag = isinstance(value, bool | np.bool_)
     if not flag and not (isinstance(value, Integral) and value in (0, 1)):
         raise GuardError(
@@ -88,7 +90,7 @@ _EXPECTED = "a proposition, true, false, '!' or '('"
 
 
 def written(name: str, reserved: Iterable[str] = _CONSTANTS) -> str:
-    """A proposition as text writes it: in quotes unless it is a plain name that is not reserved.
+    """A proposition as source text: quoted unless it is an identifier that is not reserved.
 
     >>> written("coffee"), written("hot coffee"), written("true")
     ('coffee', '"hot coffee"', '"true"')
@@ -98,18 +100,18 @@ def written(name: str, reserved: Iterable[str] = _CONSTANTS) -> str:
 
 
 def is_name(item: str) -> bool:
-    """Whether an item of the postfix form writes a proposition, not an operator or a constant."""
+    """Whether an item of the postfix form is a proposition, not an operator or a constant."""
     return item not in _OPERATORS and item not in _CONSTANTS
 
 
 def named(text: str) -> str:
-    """The proposition that text writes so: `written`, the other way round."""
+    """The proposition that source text denotes; the inverse of `written`."""
     return text.strip('"')
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A Boolean condition on labels, read from text by `Guard.parse`.
+    """A Boolean condition on labels, made by `Guard.parse`.
 
     >>> guard = Guard.parse("coffee & !(decoration | mail)")
     >>> guard.holds({"coffee"}), guard.holds({"coffee", "mail"})
@@ -123,23 +125,23 @@ class Guard:
 
     def __post_init__(self) -> None:
         if not isinstance(self.postfix, tuple):
-            raise GuardError("a guard is read from text by Guard.parse(...), not by Guard(...)")
+            raise GuardError("a guard is made by Guard.parse(...), not by Guard(...)")
         names = frozenset(map(named, filter(is_name, self.postfix)))
         object.__setattr__(self, "propositions", names)
 
     @staticmethod
     def parse(text: str) -> Guard:
-        """Read a guard; a `GuardError` shows the column of what is wrong."""
+        """Parse a guard; a `GuardError` shows the column of a syntax error."""
         return Guard(_to_postfix(Source("guard", text)))
 
     def holds(self, label: Iterable[str]) -> bool:
-        """Whether the guard is true where exactly the propositions in `label` are."""
+        """Whether the guard is true when exactly the propositions in `label` are."""
         true = as_label(label)
         verdict = self._value(dict.fromkeys(self.propositions, False) | dict.fromkeys(true, True))
         return verdict is True
 
     def overlap(self, other: Guard) -> Label | None:
-        """A label for which both guards hold, or None where there is no such label.
+        """A label for which both guards hold, or None if there is none.
 
         >>> sorted(Guard.parse("coffee").overlap(Guard.parse("mail")))
         ['coffee', 'mail']
@@ -149,7 +151,7 @@ class Guard:
         return Guard((*self.postfix, *other.postfix, "&")).example()
 
     def but_not(self, other: Guard) -> Guard:
-        """The guard that holds where this one does and the other does not.
+        """The guard that holds if this one does and the other does not.
 
         >>> print(Guard.parse("coffee").but_not(Guard.parse("mail | mud")))
         coffee & !(mail | mud)
@@ -159,9 +161,9 @@ class Guard:
         return Guard((*self.postfix, *other.postfix, "!", "&"))
 
     def example(self) -> Label | None:
-        """A label for which the guard holds, or None where there is no such label."""
+        """A label for which the guard holds, or None if it is unsatisfiable."""
         names = sorted(self.propositions)
-        # decide one name after another, cut what is settled
+        # branch on one proposition at a time, pruning decided assignments
         undecided: list[dict[str, bool]] = [{}]
         for _ in range(MAX_TRIALS):
             if not undecided:
@@ -175,11 +177,11 @@ class Guard:
                 undecided.append({**known, name: True})
                 undecided.append({**known, name: False})
         raise GuardError(
-            f"whether {str(self)[:200]!r} can hold takes more than {MAX_TRIALS} trials"
+            f"deciding whether {str(self)[:200]!r} can hold takes more than {MAX_TRIALS} trials"
         )
 
     def _value(self, known: Mapping[str, bool]) -> bool | None:
-        """The guard's value where only some propositions are known: True, False or None (open)."""
+        """The guard's value under a partial assignment: True, False or None (undecided)."""
         stack: list[bool | None] = []
         for item in self.postfix:
             if item == "!":
@@ -199,7 +201,7 @@ class Guard:
         return stack.pop()
 
     def __str__(self) -> str:
-        stack: list[tuple[str, int]] = []  # text and how tightly its outermost operator binds
+        stack: list[tuple[str, int]] = []  # text, precedence of its outermost operator
         for item in self.postfix:
             if item == "!":
                 stack.append(("!" + _within(stack.pop(), "!"), _BINDING["!"]))
@@ -216,7 +218,7 @@ class Guard:
 
 
 def is_proposition(name: str) -> bool:
-    """Whether a guard can name this, in quotes if need be.
+    """Whether a guard can name this proposition, in quotes if necessary.
 
     >>> is_proposition("hot coffee"), is_proposition("")
     (True, False)
@@ -225,15 +227,15 @@ def is_proposition(name: str) -> bool:
 
 
 def _within(operand: tuple[str, int], operator: str, *, on_the_right: bool = False) -> str:
-    """The operand's text, in brackets where it would be read otherwise."""
+    """The operand's text, in parentheses if precedence requires them."""
     text, binding = operand
     return text if binding >= _BINDING[operator] + on_the_right else f"({text})"
 
 
 def _to_postfix(source: Source) -> tuple[str, ...]:
-    """Dijkstra's shunting yard; `wants_operand` is all the grammar that is left to check."""
+    """Dijkstra's shunting-yard algorithm; `wants_operand` checks the rest of the grammar."""
     postfix: list[str] = []
-    waiting: list[tuple[str, int]] = []  # operators and open brackets, with their places
+    waiting: list[tuple[str, int]] = []  # operators and open brackets, with offsets
     wants_operand = True
     for count, (token, offset) in enumerate(_tokens(source)):
         if count >= MAX_TOKENS:
@@ -276,7 +278,7 @@ def _error(source: Source, message: str, offset: int) -> GuardError:
 
 
 def _tokens(source: Source) -> Iterable[tuple[str, int]]:
-    """The tokens and where they begin."""
+    """The tokens with their offsets."""
     text = source.text
     at = _skip_space(text, 0)
     while at < len(text):

@@ -1,15 +1,15 @@
-"""PPLTL: what has to be remembered of the labels read so far.
+"""The automaton of a PPLTL formula: a finite memory of the labels read so far.
 
-A state is a row of bits, each the truth of a term at the label read last: of f for each
-YESTERDAY f, of each SINCE f g, and of the formula itself, by which a state accepts. With the label
-and the bits of the state before,
+A state is a bit vector, each bit the truth of a term at the last label: of f for each YESTERDAY f,
+of each SINCE f g, and of the formula itself, which decides acceptance. With the label and the bits
+of the previous state,
 
     now(p)           = p
     now(YESTERDAY f) = the bit of f
     now(SINCE f g)   = now(g) or (now(f) and the bit of SINCE f g)
 
-give the new bits. A state is kept as the function that is true for its bits and no others, so that
-the diagram of all successors is the and of "the new bit is what it should be", bit by bit.
+give the new bits. A state is stored as the characteristic function of its bit vector, so that the
+diagram of all successors is the conjunction of "the new bit has its new value", bit by bit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from qrmax.logic.terms import Kind, Terms
 
 
 class History:
-    """The symbolic automaton of a term of the past."""
+    """The symbolic automaton of a past-time term."""
 
     def __init__(self, terms: Terms, goal: int, propositions: int, diagrams: Diagrams) -> None:
         self.terms = terms
@@ -29,26 +29,26 @@ class History:
         self.propositions = propositions
         self._work = 0
         self._order = terms.parts_first(goal, {terms.true})
-        self._remembered = [goal]  # [bit]: the term whose truth it is
-        self._bit_of: dict[int, int] = {}  # of a YESTERDAY or SINCE: the bit that it asks for
+        self._remembered = [goal]  # [bit]: the term that it is the truth of
+        self._bit_of: dict[int, int] = {}  # the bit that a YESTERDAY or SINCE term reads
         for term in self._order:
             kind, left, _ = terms[term]
             if kind in (Kind.YESTERDAY, Kind.SINCE):
                 self._bit_of[term] = len(self._remembered)
                 self._remembered.append(left if kind == Kind.YESTERDAY else term)
-        nothing_yet = [TRUE if terms.at_border[goal] else FALSE] + [FALSE] * len(self._bit_of)
-        self.initial = self._where_bits_are(nothing_yet)
+        no_history = [TRUE if terms.at_border[goal] else FALSE] + [FALSE] * len(self._bit_of)
+        self.initial = self._characteristic(no_history)
 
     def advance(self, state: int) -> int:
-        """Each bit as it becomes, for every label."""
+        """The diagram of the successors: each new bit as a function of the label."""
         self._work += len(self._order)
-        if self._work > self.diagrams.max_nodes:  # many bits take long before they take room
-            raise SizeError(f"more than {self.diagrams.max_nodes} steps to see what is remembered")
+        if self._work > self.diagrams.max_nodes:  # many bits cost time before they cost memory
+            raise SizeError(f"more than {self.diagrams.max_nodes} steps to update its memory")
         bits = self._bits(state)
         now = {self.terms.true: TRUE}  # functions of the label alone
         for term in self._order:
             now[term] = self._progress(term, bits, now)
-        return self._where_bits_are([now[term] for term in self._remembered])
+        return self._characteristic([now[term] for term in self._remembered])
 
     def accepts(self, state: int) -> bool:
         """Whether the formula holds at the last label."""
@@ -62,18 +62,18 @@ class History:
             case Kind.YESTERDAY:
                 return bits[self._bit_of[term]]
             case Kind.SINCE:
-                goes_on = self.diagrams.both(now[left], bits[self._bit_of[term]])
-                return self.diagrams.either(now[right], goes_on)
+                still = self.diagrams.conj(now[left], bits[self._bit_of[term]])
+                return self.diagrams.disj(now[right], still)
         return connect(self.diagrams, self.terms[term], now)
 
-    def _where_bits_are(self, values: list[int]) -> int:
-        """True where each of our variables is what the function of its bit is worth."""
+    def _characteristic(self, values: list[int]) -> int:
+        """The function that is true if each state variable equals the value of its bit."""
         diagrams = self.diagrams
         result = TRUE
-        for bit in reversed(range(len(values))):  # in this order states share what is computed
+        for bit in reversed(range(len(values))):  # from the last, so that states share subdiagrams
             variable = diagrams.variable(self.propositions + bit)
-            agrees = diagrams.choose(values[bit], variable, diagrams.no(variable))
-            result = diagrams.both(result, agrees)
+            agrees = diagrams.ite(values[bit], variable, diagrams.negate(variable))
+            result = diagrams.conj(result, agrees)
         return result
 
     def _bits(self, state: int) -> list[int]:

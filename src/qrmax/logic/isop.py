@@ -1,7 +1,7 @@
-"""Guards as decision diagrams, and decision diagrams as readable guards.
+"""Guards to decision diagrams, and decision diagrams to readable guards.
 
-A diagram is written as an or of ands in which nothing can be left out: no term, and no proposition
-of a term (Minato and Morreale's irredundant sum of products).
+A diagram is written as an irredundant sum of products (Minato and Morreale's ISOP): a disjunction
+of cubes from which no cube, and no literal of a cube, can be dropped.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import NamedTuple, TypeAlias
 from qrmax.errors import GuardError, SizeError
 from qrmax.logic.bdd import FALSE, TRUE, Diagrams
 from qrmax.logic.guards import MAX_TOKENS, Guard, is_name, named, written
-from qrmax.logic.trampoline import Steps, unwound
+from qrmax.logic.trampoline import Steps, trampoline
 from qrmax.logic.transitions import Transitions, state_ref
 
-MAX_NODES = 20_000  # of diagrams, to make a guard shorter
+MAX_NODES = 20_000  # of the diagrams used to shorten a guard
 
-Term = tuple[tuple[int, bool], ...]
-"""Propositions by number, each with whether it must be true."""
+Cube = tuple[tuple[int, bool], ...]
+"""A conjunction of literals: propositions by number, each with the value it must have."""
 
 
 def diagram_of(guard: Guard, diagrams: Diagrams, numbers: Mapping[str, int]) -> int:
-    """The function that is true for the labels for which the guard holds."""
+    """The diagram of a guard; `numbers` are the variables of its propositions."""
     stack: list[int] = []
     for item in guard.postfix:
         if item == "!":
-            stack.append(diagrams.no(stack.pop()))
+            stack.append(diagrams.negate(stack.pop()))
         elif item in ("&", "|"):
             right, left = stack.pop(), stack.pop()
-            combine = diagrams.both if item == "&" else diagrams.either
+            combine = diagrams.conj if item == "&" else diagrams.disj
             stack.append(combine(left, right))
         elif item in ("true", "false"):
             stack.append(TRUE if item == "true" else FALSE)
@@ -39,7 +39,7 @@ def diagram_of(guard: Guard, diagrams: Diagrams, numbers: Mapping[str, int]) -> 
 
 
 def labels_by_target(transitions: Transitions, source: int, diagrams: Diagrams) -> dict[int, int]:
-    """For each successor of a state, the function that is true for the labels that lead there."""
+    """For each successor of a state, the characteristic function of the labels leading there."""
     found: dict[int, dict[int, int]] = {}  # of refs
     ahead = [transitions.root[source]]
     while ahead:
@@ -50,12 +50,14 @@ def labels_by_target(transitions: Transitions, source: int, diagrams: Diagrams) 
             continue
         low, high = transitions.low[ref], transitions.high[ref]
         if low in found and high in found:
-            no, yes = found[low], found[high]
+            if_false, if_true = found[low], found[high]
             found[ref] = {
                 target: diagrams.node(
-                    transitions.asks[ref], no.get(target, FALSE), yes.get(target, FALSE)
+                    transitions.var[ref],
+                    if_false.get(target, FALSE),
+                    if_true.get(target, FALSE),
                 )
-                for target in {**no, **yes}
+                for target in {**if_false, **if_true}
             }
             ahead.pop()
         else:
@@ -64,26 +66,26 @@ def labels_by_target(transitions: Transitions, source: int, diagrams: Diagrams) 
 
 
 def guard_of(function: int, diagrams: Diagrams, names: Sequence[str]) -> Guard:
-    """The guard that holds for the labels for which the function is true.
+    """The guard of a diagram, as an irredundant sum of products.
 
     >>> d = Diagrams()
     >>> a, b, c = map(d.variable, range(3))
-    >>> print(guard_of(d.either(d.both(a, b), d.both(d.no(a), c)), d, ["a", "b", "c"]))
+    >>> print(guard_of(d.disj(d.conj(a, b), d.conj(d.negate(a), c)), d, ["a", "b", "c"]))
     a & b | !a & c
     """
-    terms = sorted(terms_of(function, diagrams), key=_shortest_first)
+    cubes = sorted(cubes_of(function, diagrams), key=_shortest_first)
     postfix: list[str] = []
-    for number, term in enumerate(terms):
-        for place, (proposition, is_true) in enumerate(term):
+    for number, cube in enumerate(cubes):
+        for place, (proposition, is_true) in enumerate(cube):
             postfix += [written(names[proposition]), *([] if is_true else ["!"])]
             postfix += ["&"] if place else []
-        postfix += [] if term else ["true"]
+        postfix += [] if cube else ["true"]
         postfix += ["|"] if number else []
     return Guard(tuple(postfix or ["false"]))
 
 
 def shortened(guard: Guard) -> Guard:
-    """A shorter guard that holds for the same labels, where there is one as an or of ands.
+    """An equivalent guard as a sum of products, if that is shorter; else the guard itself.
 
     >>> print(shortened(Guard.parse("!(a & b) & a & (c | !c)")))
     a & !b
@@ -93,63 +95,61 @@ def shortened(guard: Guard) -> Guard:
     try:
         function = diagram_of(guard, diagrams, {name: n for n, name in enumerate(names)})
         short = guard_of(function, diagrams, names)
-    except (SizeError, GuardError):  # too hard to tell
+    except (SizeError, GuardError):  # too large: left as it is
         return guard
     return short if len(short.postfix) < len(guard.postfix) else guard
 
 
-def terms_of(function: int, diagrams: Diagrams) -> list[Term]:
-    """The terms of which one is true exactly where the function is, none of them needless."""
+def cubes_of(function: int, diagrams: Diagrams) -> list[Cube]:
+    """An irredundant set of cubes whose disjunction is the function."""
     if function == FALSE:
         return []
-    return [
-        _written_out(chain) for chain in unwound(_cover(function, function, diagrams, {})).terms
-    ]
+    cover = trampoline(_isop(function, function, diagrams, {}))
+    return [_unchained(chain) for chain in cover.cubes]
 
 
 Chain: TypeAlias = "tuple[int, bool, Chain] | None"
-"""A term as its first proposition and the rest of it, so that terms share what they can."""
+"""A cube as a linked list of literals, so that cubes share their tails."""
 
 
 class Cover(NamedTuple):
-    """A function, and the same as terms."""
+    """A function and its cubes."""
 
     function: int
-    terms: list[Chain]
-    size: int  # propositions in all terms
+    cubes: list[Chain]
+    size: int  # literals in all cubes
 
 
-NOWHERE, EVERYWHERE = Cover(FALSE, [], 0), Cover(TRUE, [None], 0)
+EMPTY, TAUTOLOGY = Cover(FALSE, [], 0), Cover(TRUE, [None], 0)
 
 
-def _cover(must: int, may: int, d: Diagrams, known: dict[tuple[int, int], Cover]) -> Steps[Cover]:
-    """Terms that are true where the function `must` is, and only where `may` is."""
-    if must == FALSE:
-        return NOWHERE
-    if may == TRUE:
-        return EVERYWHERE
-    if (must, may) not in known:
-        asked = min(d.asks[must], d.asks[may])
-        must_low, must_high = d.branches(must, asked)
-        may_low, may_high = d.branches(may, asked)
-        # Terms with the variable, either way, cover what no term without it can.
-        low: Cover = yield _cover(d.both(must_low, d.no(may_high)), may_low, d, known)
-        high: Cover = yield _cover(d.both(must_high, d.no(may_low)), may_high, d, known)
-        left_low = d.both(must_low, d.no(low.function))
-        left_high = d.both(must_high, d.no(high.function))
-        left = d.either(left_low, left_high)
-        rest: Cover = yield _cover(left, d.both(may_low, may_high), d, known)
-        terms: list[Chain] = [(asked, True, term) for term in high.terms]
-        terms += [(asked, False, term) for term in low.terms]
-        size = len(terms) + low.size + high.size + rest.size
+def _isop(lower: int, upper: int, d: Diagrams, known: dict[tuple[int, int], Cover]) -> Steps[Cover]:
+    """An irredundant cover of some function between the bounds `lower` and `upper`."""
+    if lower == FALSE:
+        return EMPTY
+    if upper == TRUE:
+        return TAUTOLOGY
+    if (lower, upper) not in known:
+        variable = min(d.var[lower], d.var[upper])
+        lower_0, lower_1 = d.branches(lower, variable)
+        upper_0, upper_1 = d.branches(upper, variable)
+        # Cubes with the variable cover what no cube without it can.
+        low: Cover = yield _isop(d.conj(lower_0, d.negate(upper_1)), upper_0, d, known)
+        high: Cover = yield _isop(d.conj(lower_1, d.negate(upper_0)), upper_1, d, known)
+        left_0 = d.conj(lower_0, d.negate(low.function))
+        left_1 = d.conj(lower_1, d.negate(high.function))
+        rest: Cover = yield _isop(d.disj(left_0, left_1), d.conj(upper_0, upper_1), d, known)
+        cubes: list[Chain] = [(variable, True, cube) for cube in high.cubes]
+        cubes += [(variable, False, cube) for cube in low.cubes]
+        size = len(cubes) + low.size + high.size + rest.size
         if size > MAX_TOKENS:
             raise GuardError(f"a guard of more than {MAX_TOKENS} operators and names")
-        function = d.either(d.node(asked, low.function, high.function), rest.function)
-        known[must, may] = Cover(function, terms + rest.terms, size)
-    return known[must, may]
+        function = d.disj(d.node(variable, low.function, high.function), rest.function)
+        known[lower, upper] = Cover(function, cubes + rest.cubes, size)
+    return known[lower, upper]
 
 
-def _written_out(chain: Chain) -> Term:
+def _unchained(chain: Chain) -> Cube:
     literals = []
     while chain is not None:
         proposition, is_true, chain = chain
@@ -157,5 +157,5 @@ def _written_out(chain: Chain) -> Term:
     return tuple(literals)
 
 
-def _shortest_first(term: Term) -> tuple[int, list[tuple[int, bool]]]:
-    return len(term), [(proposition, not is_true) for proposition, is_true in term]
+def _shortest_first(cube: Cube) -> tuple[int, list[tuple[int, bool]]]:
+    return len(cube), [(proposition, not is_true) for proposition, is_true in cube]

@@ -1,4 +1,4 @@
-"""What each operator of the logics means, in the few kinds of terms that there are."""
+"""Lowering: formulas of all three logics to the core language of `terms`."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ _CONSTANTS: dict[str, Callable[[Terms], int]] = {
     "tt": lambda t: t.true,
     "false": lambda t: t.false,
     "ff": lambda t: t.false,
-    "end": lambda t: t.no(t.here),
-    "last": lambda t: t.add(Kind.AND, t.here, t.no(t.add(Kind.NEXT, t.true))),
+    "end": lambda t: t.negate(t.here),
+    "last": lambda t: t.add(Kind.AND, t.here, t.negate(t.add(Kind.NEXT, t.true))),
 }
 _UNARY: dict[str, Callable[[Terms, int], int]] = {
-    "!": lambda t, f: t.no(f),
+    "!": lambda t, f: t.negate(f),
     "X": lambda t, f: t.add(Kind.NEXT, f),
-    "WX": lambda t, f: t.no(t.add(Kind.NEXT, t.no(f))),
+    "WX": lambda t, f: t.negate(t.add(Kind.NEXT, t.negate(f))),
     "F": lambda t, f: t.add(Kind.UNTIL, t.true, f),
-    "G": lambda t, f: t.no(t.add(Kind.UNTIL, t.true, t.no(f))),
+    "G": lambda t, f: t.negate(t.add(Kind.UNTIL, t.true, t.negate(f))),
     "Y": lambda t, f: t.add(Kind.YESTERDAY, f),
-    "WY": lambda t, f: t.no(t.add(Kind.YESTERDAY, t.no(f))),
+    "WY": lambda t, f: t.negate(t.add(Kind.YESTERDAY, t.negate(f))),
     "O": lambda t, f: t.add(Kind.SINCE, t.true, f),
-    "H": lambda t, f: t.no(t.add(Kind.SINCE, t.true, t.no(f))),
+    "H": lambda t, f: t.negate(t.add(Kind.SINCE, t.true, t.negate(f))),
     "?": lambda t, f: t.add(Kind.TEST, f),
     "*": lambda t, r: t.add(Kind.STAR, _path(t, r)),
 }
 _BINARY: dict[str, Callable[[Terms, int, int], int]] = {
     "&": lambda t, f, g: t.add(Kind.AND, f, g),
     "|": lambda t, f, g: t.add(Kind.OR, f, g),
-    "->": lambda t, f, g: t.add(Kind.OR, t.no(f), g),
+    "->": lambda t, f, g: t.add(Kind.OR, t.negate(f), g),
     "<->": lambda t, f, g: t.add(Kind.IFF, f, g),
     "U": lambda t, f, g: t.add(Kind.UNTIL, f, g),
-    "R": lambda t, f, g: t.no(t.add(Kind.UNTIL, t.no(f), t.no(g))),
+    "R": lambda t, f, g: t.negate(t.add(Kind.UNTIL, t.negate(f), t.negate(g))),
     "W": lambda t, f, g: _BINARY["R"](t, g, t.add(Kind.OR, f, g)),
     "M": lambda t, f, g: t.add(Kind.UNTIL, g, t.add(Kind.AND, f, g)),
     "S": lambda t, f, g: t.add(Kind.SINCE, f, g),
     ";": lambda t, r, s: t.add(Kind.THEN, _path(t, r), _path(t, s)),
     "+": lambda t, r, s: t.add(Kind.ONE_OF, _path(t, r), _path(t, s)),
     "<>": lambda t, r, f: t.add(Kind.DIAMOND, _path(t, r), f),
-    "[]": lambda t, r, f: t.no(t.add(Kind.DIAMOND, _path(t, r), t.no(f))),
+    "[]": lambda t, r, f: t.negate(t.add(Kind.DIAMOND, _path(t, r), t.negate(f))),
 }
 
 
 def term_of(formula: Formula, terms: Terms) -> int:
-    """The formula as a term; atoms are numbered as its propositions are."""
+    """Lower a formula to a term; atoms are numbered as its propositions are."""
     numbers = {name: number for number, name in enumerate(formula.propositions)}
     stack: list[int] = []
     for item in formula.postfix:
@@ -64,5 +64,5 @@ def term_of(formula: Formula, terms: Terms) -> int:
 
 
 def _path(terms: Terms, term: int) -> int:
-    """A formula where a path is wanted is one step."""
+    """Coerce a formula to a path of one step."""
     return term if terms[term].kind >= Kind.STEP else terms.add(Kind.STEP, term)

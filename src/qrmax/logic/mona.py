@@ -1,8 +1,8 @@
-"""MONA, a program that decides monadic second-order logic, as another way to an automaton.
+"""MONA, a decision procedure for monadic second-order logic, as an alternative backend.
 
-The formula is handed over in MONA's language M2L-Str, with one letter more than there are labels:
-position `e`, the last one, is the border. MONA's table of decision diagrams comes back through a
-pipe; no file is written. See https://www.brics.dk/mona.
+The formula is translated to MONA's language M2L-Str, over words one letter longer than the trace:
+position `e`, the last one, is the border. MONA's table of decision diagrams is read from a pipe; no
+file is written. See https://www.brics.dk/mona.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import count
 from qrmax.errors import MissingExtraError, SizeError
 from qrmax.logic.formula import Formula
 from qrmax.logic.terms import Kind, Terms
-from qrmax.logic.trampoline import Steps, unwound
+from qrmax.logic.trampoline import Steps, trampoline
 from qrmax.logic.transitions import (
     Acceptor,
     Transitions,
@@ -27,21 +27,21 @@ MAX_TEXT = 1_000_000  # characters of a formula in MONA's language
 
 
 def run_mona(terms: Terms, goal: int, formula: Formula, max_states: int) -> Acceptor:
-    """The automaton that MONA makes of a term."""
+    """Compile a term to an automaton with MONA."""
     sets = [f"P{number}" for number in range(len(formula.propositions))]
     declared = f"var2 {', '.join(sets)};\n" if sets else ""
     text = f"m2l-str;\n{declared}{_whole(terms, goal, formula.logic)};\n"
-    command = [PROGRAM, "-xw", "-u", "/dev/stdin"]  # the table, of a complete automaton
+    command = [PROGRAM, "-xw", "-u", "/dev/stdin"]  # print the table of a complete automaton
     try:
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     except OSError as error:
         raise MissingExtraError(
-            f'backend="mona" needs the program {PROGRAM!r}, which cannot be started: '
+            f'backend="mona" needs the program {PROGRAM!r}, which could not be started: '
             f"{error.strerror}\n  install it (on Debian: apt install mona), or leave backend out"
         ) from error
     if not done.stdout.startswith("MONA DFA"):
         said = (done.stdout + done.stderr).strip()[-200:] or f"exit code {done.returncode}"
-        raise SizeError(f"more than MONA can do, which says: {said}")
+        raise SizeError(f"more than MONA can handle: {said}")
     acceptor = _read_table(done.stdout)
     if len(acceptor.accepting) > max_states:
         raise SizeError(f"an automaton of more than {max_states} states")
@@ -49,19 +49,19 @@ def run_mona(terms: Terms, goal: int, formula: Formula, max_states: int) -> Acce
 
 
 def _whole(terms: Terms, goal: int, logic: str) -> str:
-    """The formula at the place from which its logic looks at the trace."""
+    """The formula at the position at which its logic is evaluated."""
     writer = _Writer(terms)
     if logic == "ppltl":
-        at_last_label = unwound(writer.holds(goal, "l"))
+        at_last_label = trampoline(writer.holds(goal, "l"))
         empty = "e = 0" if terms.at_border[goal] else "false"
-        where = f"((ex1 l: e = l + 1 & {at_last_label}) | {empty})"
+        body = f"((ex1 l: e = l + 1 & {at_last_label}) | {empty})"
     else:
-        where = f"(ex1 s: s = 0 & {unwound(writer.holds(goal, 's'))})"
-    return f"ex1 e: (all1 z: z <= e) & {where}"
+        body = f"(ex1 s: s = 0 & {trampoline(writer.holds(goal, 's'))})"
+    return f"ex1 e: (all1 z: z <= e) & {body}"
 
 
 class _Writer:
-    """Terms in MONA's language, at a position that is named."""
+    """Translation of terms to MONA's language."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
@@ -69,7 +69,7 @@ class _Writer:
         self._length = 0
 
     def holds(self, term: int, x: str) -> Steps[str]:
-        """That the term holds at position x."""
+        """The MONA formula: the term holds at position x."""
         kind, left, right = self.terms[term]
         y, z = self._fresh("x"), self._fresh("x")
         match kind:
@@ -106,7 +106,7 @@ class _Writer:
         return self._bracketed(text)
 
     def leads(self, path: int, x: str, goals: str) -> Steps[str]:
-        """That the path leads from position x into the set of positions."""
+        """The MONA formula: the path leads from position x into the set `goals`."""
         kind, left, right = self.terms[path]
         y, between = self._fresh("x"), self._fresh("S")
         match kind:
@@ -122,7 +122,7 @@ class _Writer:
                 s = yield self.leads(right, y, goals)
                 r = yield self.leads(left, x, between)
                 text = f"ex2 {between}: (all1 {y}: {y} in {between} <=> {s}) & {r}"
-            case _:  # STAR: x is in every set that holds the goals and all that leads into the set
+            case _:  # STAR: the least fixed point, as the intersection of all closed sets
                 r = yield self.leads(left, y, between)
                 closed = f"all1 {y}: {y} in {goals} | {r} => {y} in {between}"
                 text = f"all2 {between}: ({closed}) => {x} in {between}"
@@ -139,7 +139,7 @@ class _Writer:
 
 
 def _read_table(table: str) -> Acceptor:
-    """MONA's table of an automaton, whose first letter stands before the labels."""
+    """Parse MONA's table of an automaton, whose first letter precedes the labels."""
     head, rows = table.split("bdd:")
     fields = dict(re.findall(r"^([\w ]+):(.*)$", head, flags=re.MULTILINE))
     names = fields["variables"].split()
@@ -147,20 +147,20 @@ def _read_table(table: str) -> Acceptor:
     found = Transitions([], [], [], [])
     refs: list[int] = []  # [row]
     lines = [tuple(map(int, row.split())) for row in rows.strip().splitlines()[:-1]]
-    for asked, state, _ in lines:
-        refs.append(state_ref(state) if asked < 0 else len(found.asks))
-        if asked >= 0:
-            found.asks.append(int(names[asked].removeprefix("P")))
-    for asked, low, high in lines:
-        if asked >= 0:
+    for variable, state, _ in lines:
+        refs.append(state_ref(state) if variable < 0 else len(found.var))
+        if variable >= 0:
+            found.var.append(int(names[variable].removeprefix("P")))
+    for variable, low, high in lines:
+        if variable >= 0:
             found.low.append(refs[low])
             found.high.append(refs[high])
     found.root.extend(refs[int(row)] for row in fields["behaviour"].split())
-    start = found.follow(int(fields["initial"]), _nothing_holds)
-    accepting = [final[found.follow(state, _nothing_holds)] for state in range(len(final))]
+    start = found.follow(int(fields["initial"]), _all_false)
+    accepting = [final[found.follow(state, _all_false)] for state in range(len(final))]
     return in_breadth_first_order(Acceptor(found, accepting), initial=start)
 
 
-def _nothing_holds(proposition: int) -> bool:
+def _all_false(proposition: int) -> bool:
     del proposition
     return False

@@ -1,9 +1,9 @@
-"""Automata whose states are decision diagrams, and all their states written out.
+"""Symbolic automata, whose states are decision diagrams, and their exploration.
 
-Variables up to the number of propositions are those of the label that is read; the ones after them
-are the automaton's own, and a state is a function of these alone. `advance` of a state is a
-function of both. Since a label's variables are asked first, what is left below them is the state
-that the label leads to: one diagram holds the successors for all labels, however many there are.
+The first variables, as many as there are propositions, encode the label; the others are state
+variables, and a state is a function of these alone. `advance` of a state is a function of both.
+Since the label comes first in the variable order, the diagram below its variables is the successor:
+one diagram holds the successors under all labels, however many there are.
 """
 
 from __future__ import annotations
@@ -16,57 +16,59 @@ from qrmax.logic.transitions import Acceptor
 from qrmax.logic.walk import unfold
 
 
-class Symbolic(Protocol):
-    """An automaton that is explored state by state."""
+class SymbolicAutomaton(Protocol):
+    """A symbolic automaton, to be explored state by state."""
 
     diagrams: Diagrams
-    propositions: int  # how many
+    propositions: int  # their number
     initial: int
 
     def advance(self, state: int) -> int:
-        """What reading a label makes of the state."""
+        """The successors of a state under all labels, as one diagram."""
 
     def accepts(self, state: int) -> bool:
-        """Whether the labels may end here."""
+        """Whether a state is accepting."""
 
 
-class Listed:
-    """An automaton whose states are leaves: `roots` says where labels lead from each of them."""
+class ExplicitAutomaton:
+    """An automaton whose states are leaves; `roots` are the diagrams of their successors."""
 
     def __init__(self, diagrams: Diagrams, roots: Sequence[int], accepting: Sequence[bool]) -> None:
         self.diagrams = diagrams
-        self.propositions = 1 + max((asked for asked in diagrams.asks if asked != LEAF), default=-1)
+        self.propositions = 1 + max(
+            (variable for variable in diagrams.var if variable != LEAF), default=-1
+        )
         self.initial = diagrams.leaf(0)
         self._roots = roots
         self._accepting = accepting
 
     def advance(self, state: int) -> int:
-        """The diagram of the state that the leaf stands for."""
+        """The successors of the state that a leaf stands for."""
         return self._roots[self.diagrams.low[state]]
 
     def accepts(self, state: int) -> bool:
-        """Whether the labels may end here."""
+        """Whether a state is accepting."""
         return self._accepting[self.diagrams.low[state]]
 
 
-class _SymbolicWalk:
-    """Nodes that ask for a proposition lie between states; all others are states."""
+class _OnTheFly:
+    """The graph of a symbolic automaton: nodes that test a proposition, and states."""
 
-    def __init__(self, automaton: Symbolic) -> None:
-        self._asks = automaton.diagrams.asks
+    def __init__(self, automaton: SymbolicAutomaton) -> None:
+        self._var = automaton.diagrams.var
         self._low, self._high = automaton.diagrams.low, automaton.diagrams.high
         self._propositions = automaton.propositions
         self.root = automaton.advance
 
-    def asks(self, place: int) -> int | None:
-        asked = self._asks[place]
-        return asked if asked < self._propositions else None
+    def var(self, place: int) -> int | None:
+        variable = self._var[place]
+        return variable if variable < self._propositions else None
 
     def branches(self, node: int) -> tuple[int, int]:
         return self._low[node], self._high[node]
 
 
-def explore(automaton: Symbolic, max_states: int) -> Acceptor:
-    """Every state that labels lead to, in the order in which they are come upon."""
-    transitions, states = unfold(_SymbolicWalk(automaton), automaton.initial, max_states)
+def explore(automaton: SymbolicAutomaton, max_states: int) -> Acceptor:
+    """The reachable states of a symbolic automaton, in the order of their discovery."""
+    transitions, states = unfold(_OnTheFly(automaton), automaton.initial, max_states)
     return Acceptor(transitions, [automaton.accepts(state) for state in states])

@@ -1,7 +1,7 @@
-"""The few kinds of terms that formulas of all three logics come down to, each term kept once.
+"""The core language of all three logics, as hash-consed terms.
 
-Time is a row of positions 0, 1, ..., n - 1, one for each label, and the border: for LTLf and LDLf
-the end n behind the last label, for PPLTL the place before the first one. Formulas hold or not at
+Time consists of positions 0, 1, ..., n - 1, one for each label, and the border: for LTLf and LDLf
+the end n after the last label, for PPLTL the position before the first one. Terms are evaluated at
 each position and at the border, where no proposition is true and nothing lies beyond:
 
     TRUE
@@ -10,18 +10,18 @@ each position and at the border, where no proposition is true and nothing lies b
     NOT f, AND f g, OR f g, IFF f g
     NEXT f          there is a next label, and f holds there
     UNTIL f g       g holds at some label from here on, and f at all before it
-    DIAMOND r f     some path along r leads from here to where f holds, perhaps the end
+    DIAMOND r f     some path along r leads from here to a position (or the end) where f holds
     YESTERDAY f     there is a previous label, and f holds there
     SINCE f g       g held at some label up to here, and f at all after it
 
 Paths are LDLf's regular expressions:
 
-    STEP f          one label, of which f, without any temporal operator, holds
+    STEP f          one label, which satisfies f, a formula without temporal operators
     TEST f          no label, but f must hold
     THEN r s, ONE_OF r s, STAR r
 
-Terms are numbers; the parts of a term have smaller ones. So whatever is computed part by part is
-computed in a loop, and no formula is too deep.
+Terms are numbered, parts before wholes. So any recursion over terms is a loop, and no formula is
+too deep.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_TERMS = 1_000_000
 
 
 class Kind(IntEnum):
-    """What a term says."""
+    """The operator of a term."""
 
     TRUE = auto()
     ATOM = auto()
@@ -65,7 +65,7 @@ _PARTS = {
 
 
 class Term(NamedTuple):
-    """A kind and its parts; of an ATOM, `left` is the number of the proposition."""
+    """An operator and its operands; of an ATOM, `left` is the number of the proposition."""
 
     kind: Kind
     left: int = -1
@@ -73,23 +73,25 @@ class Term(NamedTuple):
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """The terms that this one is made of."""
+        """The immediate subterms."""
         return (self.left, self.right)[: _PARTS.get(self.kind, 2)]
 
 
 class Terms:
-    """All terms of one computation.
+    """A store of hash-consed terms.
 
     >>> terms = Terms()
     >>> a = terms.add(Kind.ATOM, 0)
-    >>> terms.no(terms.no(a)) == a
+    >>> terms.negate(terms.negate(a)) == a
     True
     """
 
     def __init__(self) -> None:
         self._terms: list[Term] = []
         self._numbers: dict[Term, int] = {}
-        self.at_border: list[bool] = []  # [term]: whether it holds there; of a path: is it passed?
+        self.at_border: list[
+            bool
+        ] = []  # [term]: holds at the border; of a path: accepts the empty word
         self.true = self.add(Kind.TRUE)
         self.false = self.add(Kind.NOT, self.true)
         self.here = self.add(Kind.HERE)
@@ -101,7 +103,7 @@ class Terms:
         return len(self._terms)
 
     def add(self, kind: Kind, left: int = -1, right: int = -1) -> int:
-        """The number of a term, which is new or has been there before."""
+        """The number of a term, added unless it exists."""
         term = Term(kind, left, right)
         number = self._numbers.get(term)
         if number is None:
@@ -112,17 +114,17 @@ class Terms:
             self._terms.append(term)
         return number
 
-    def no(self, f: int) -> int:
-        """Not f."""
+    def negate(self, f: int) -> int:
+        """The negation of f, without double negation."""
         kind, inner, _ = self[f]
         return inner if kind == Kind.NOT else self.add(Kind.NOT, f)
 
     def parts_first(
         self, goal: int, known: Container[int], within: Container[Kind] | None = None
     ) -> list[int]:
-        """The term and all that it is made of, but for what is known; parts before wholes.
+        """The term and its subterms that are not known, in topological order: parts first.
 
-        Only terms of the kinds `within` are taken apart, or all of them.
+        Only terms of the kinds `within` are descended into, or all of them.
         """
         found, ahead = set(), [goal]
         while ahead:
@@ -149,4 +151,4 @@ class Terms:
                 return left == right
             case Kind.TEST:
                 return left
-        return False  # all others need a label
+        return False  # all others require a label

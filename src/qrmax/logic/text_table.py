@@ -1,4 +1,4 @@
-"""Automata as text: tables for people to read."""
+"""Text tables of automata."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table whose columns are as wide as they need to be.
+    """The lines of a table with aligned columns.
 
     >>> for line in aligned(["from", "to"], [["start", "end"]]):
     ...     print(line)

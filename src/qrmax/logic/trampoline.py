@@ -1,4 +1,4 @@
-"""Recursion that does not use Python's stack, for input that may be deep."""
+"""Recursion without Python's call stack, for deeply nested input."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Steps = Generator["Steps[Any]", Any, Result]
 """A recursive function as a generator: `x = yield f(...)` is what `x = f(...)` would be."""
 
 
-def unwound(steps: Steps[Result]) -> Result:
-    """The result of a recursive function that is written as a generator.
+def trampoline(steps: Steps[Result]) -> Result:
+    """Run a recursive function written as a generator, and return its result.
 
     >>> def depth(n: int) -> Steps[int]:
     ...     return 0 if n == 0 else 1 + (yield depth(n - 1))
-    >>> unwound(depth(100_000))
+    >>> trampoline(depth(100_000))
     100000
     """
     waiting, result = [steps], None
@@ -27,4 +27,4 @@ def unwound(steps: Steps[Result]) -> Result:
         except StopIteration as done:
             waiting.pop()
             result = done.value
-    return result  # type: ignore[return-value]  # that of the first, which ended last
+    return result  # type: ignore[return-value]  # of the outermost call

@@ -1,6 +1,6 @@
-"""Where labels lead from every state, as decision diagrams that share their nodes.
+"""The transition function of an automaton, as one multi-rooted decision diagram.
 
-A *ref* is a number that stands for a node, or, where it is negative, for a state.
+A *ref* is a number that refers to a node or, if it is negative, to a state.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from typing import NamedTuple
 
 
 def state_ref(state: int) -> int:
-    """The ref of a state, and the other way round."""
+    """The ref of a state; its own inverse."""
     return ~state
 
 
 class Transitions(NamedTuple):
-    """Nodes ask for propositions by number, in ascending order from the root on."""
+    """A decision diagram per state, sharing nodes; propositions are tested in ascending order."""
 
-    asks: list[int]  # [node]: the proposition
-    low: list[int]  # [node]: the ref where it is false
-    high: list[int]  # [node]: the ref where it is true
+    var: list[int]  # [node]: the proposition
+    low: list[int]  # [node]: the ref if it is false
+    high: list[int]  # [node]: the ref if it is true
     root: list[int]  # [state]: a ref
 
     def follow(self, state: int, holds: Callable[[int], bool]) -> int:
-        """The state that a label leads to; `holds` says which propositions are in it."""
+        """The successor under the label whose propositions satisfy `holds`."""
         ref = self.root[state]
         while ref >= 0:
-            ref = self.high[ref] if holds(self.asks[ref]) else self.low[ref]
+            ref = self.high[ref] if holds(self.var[ref]) else self.low[ref]
         return state_ref(ref)
 
     def successors(self, state: int) -> list[int]:
-        """The states that labels lead to from here, in ascending order."""
+        """The successors of a state under all labels, in ascending order."""
         seen, ahead = set(), [self.root[state]]
         while ahead:
             ref = ahead.pop()
@@ -41,22 +41,22 @@ class Transitions(NamedTuple):
 
 
 class Acceptor(NamedTuple):
-    """An automaton with the initial state 0: what a DFA is made of."""
+    """A transition function with accepting states; the initial state is 0."""
 
     transitions: Transitions
     accepting: list[bool]  # [state]
 
 
 def in_breadth_first_order(acceptor: Acceptor, initial: int = 0) -> Acceptor:
-    """The same automaton with states and nodes numbered as they are come upon from `initial` on.
+    """Renumber the reachable states and nodes in breadth-first order from `initial`.
 
-    What cannot be reached is left out. So the numbers are a matter of the automaton alone.
+    Unreachable ones are dropped, so that isomorphic automata become equal.
     """
     old = acceptor.transitions
     states, state_of = [initial], {initial: 0}
     nodes: list[int] = []
     node_of: dict[int, int] = {}
-    for state in states:  # the list grows on the way
+    for state in states:  # grows during the loop
         ahead = [old.root[state]]
         while ahead:
             ref = ahead.pop()
@@ -74,7 +74,7 @@ def in_breadth_first_order(acceptor: Acceptor, initial: int = 0) -> Acceptor:
 
     return Acceptor(
         Transitions(
-            asks=[old.asks[node] for node in nodes],
+            var=[old.var[node] for node in nodes],
             low=[new(old.low[node]) for node in nodes],
             high=[new(old.high[node]) for node in nodes],
             root=[new(old.root[state]) for state in states],

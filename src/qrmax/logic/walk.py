@@ -1,7 +1,7 @@
-"""Walking through an automaton whose states and nodes turn up on the way.
+"""On-the-fly exploration of automata: reachable states and shortest words.
 
-Whatever can say where a state begins to read a label, what a node asks for and where it branches
-can be written out as `Transitions`, or searched for a shortest trace.
+Anything that gives the root of a state, the variable of a node and its branches can be unfolded to
+`Transitions`, or searched for a shortest trace.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ Word = list[tuple[int, ...]]
 """A trace: the numbers of the propositions that are true, label by label."""
 
 
-class Walk(Protocol[Place]):
-    """An automaton to walk through; labels ask for propositions in ascending order."""
+class OnTheFly(Protocol[Place]):
+    """An automaton given by its successor function; propositions are tested in ascending order."""
 
     def root(self, state: Place) -> Place:
-        """Where reading a label begins."""
+        """The root of the diagram of a state's successors."""
 
-    def asks(self, place: Place) -> int | None:
-        """The proposition that a node asks for; None for a state, where the label is read."""
+    def var(self, place: Place) -> int | None:
+        """The proposition that a node tests; None for a state."""
 
     def branches(self, node: Place) -> tuple[Place, Place]:
-        """Where the proposition is false, where it is true."""
+        """The branches of a node: proposition false, proposition true."""
 
 
-def unfold(walk: Walk[Place], initial: Place, max_states: int) -> tuple[Transitions, list[Place]]:
-    """All that can be reached from the initial state, which gets the number 0."""
+def unfold(
+    walk: OnTheFly[Place], initial: Place, max_states: int
+) -> tuple[Transitions, list[Place]]:
+    """The reachable part of the automaton; the initial state gets the number 0."""
     states = [initial]
     refs = {initial: state_ref(0)}
     found = Transitions([], [], [], [])
@@ -44,8 +46,8 @@ def unfold(walk: Walk[Place], initial: Place, max_states: int) -> tuple[Transiti
             if place in refs:
                 ahead.pop()
                 continue
-            asked = walk.asks(place)
-            if asked is None:
+            variable = walk.var(place)
+            if variable is None:
                 if len(states) >= max_states:
                     raise SizeError(f"an automaton of more than {max_states} states")
                 refs[place] = state_ref(len(states))
@@ -55,39 +57,39 @@ def unfold(walk: Walk[Place], initial: Place, max_states: int) -> tuple[Transiti
             if low not in refs or high not in refs:
                 ahead += (branch for branch in (high, low) if branch not in refs)
                 continue
-            refs[place] = len(found.asks)
-            found.asks.append(asked)
+            refs[place] = len(found.var)
+            found.var.append(variable)
             found.low.append(refs[low])
             found.high.append(refs[high])
         return refs[goal]
 
-    for state in states:  # the list grows on the way
+    for state in states:  # grows during the loop
         found.root.append(settle(walk.root(state)))
     return found, states
 
 
 def shortest_word(
-    walk: Walk[Place], initial: Place, is_goal: Callable[[Place], bool]
+    walk: OnTheFly[Place], initial: Place, is_goal: Callable[[Place], bool]
 ) -> Word | None:
-    """A shortest trace from the initial state to a goal, or None where no trace leads there."""
+    """A shortest trace from the initial state to a goal, or None if no goal is reachable."""
     words: dict[Place, tuple[Place, tuple[int, ...]] | None] = {initial: None}
     ahead = [initial]
     seen = {initial}
-    for state in ahead:  # the list grows on the way: breadth first
+    for state in ahead:  # grows during the loop: breadth-first
         if is_goal(state):
             return _word_to(state, words)
         open_places: list[tuple[Place, tuple[int, ...]]] = [(walk.root(state), ())]
         while open_places:
             place, true = open_places.pop()
-            asked = walk.asks(place)
-            if asked is None:
+            variable = walk.var(place)
+            if variable is None:
                 if place not in words:
                     words[place] = (state, true)
                     ahead.append(place)
-            elif place not in seen:  # what was met before leads to nothing new
+            elif place not in seen:  # nodes seen before lead to nothing new
                 seen.add(place)
                 low, high = walk.branches(place)
-                open_places += ((high, (*true, asked)), (low, true))
+                open_places += ((high, (*true, variable)), (low, true))
     return None
 
 

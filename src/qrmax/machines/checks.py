@@ -1,17 +1,17 @@
-"""What is odd about a task: legal, but perhaps not meant.
+"""Lint checks for reward machines: legal, but probably unintended.
 
-    unreachable   a state that no labels lead to
-    never         an edge that never happens: its guard cannot hold, or others come first
-    dead end      a state from which no success is left to reach (or no reward, in a task that has
-                  no success)
-    missing       a proposition that is nowhere true
-    at once       a task that is over before the first step, where nothing is true at the start
-    elsewhere     an edge that cannot happen with the labels there are, but could with others
-    overlap       two edges of a state that can hold at once, so that their order matters
+    unreachable   a state that no sequence of labels leads to
+    never         an edge that is never taken: its guard is unsatisfiable, or others precede it
+    dead end      a state from which no success is reachable (or no reward, in a task without
+                  success states)
+    missing       a proposition that is never true
+    at once       a task that succeeds before the first step if the start's label is empty
+    elsewhere     an edge that no label of this environment takes, but other labels would
+    overlap       two edges of a state whose guards can hold at once, so that their order matters
 
-The first five are mistakes; the others are only worth knowing. A formula becomes a machine with
-edges for all labels one can think of, so an edge that is for elsewhere may well be right. Nor is it
-a mistake if the labels there are cannot lead to a failure.
+The first five are mistakes; the others are notes. A formula compiles to a machine with edges for
+all conceivable labels, so an edge for labels that occur elsewhere may well be right. Nor is it a
+mistake if the given labels cannot lead to a failure.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from typing import NamedTuple
 from qrmax.errors import GuardError, did_you_mean
 from qrmax.logic.guards import Guard, Label, as_label, braced
 from qrmax.machines.edges import Edge, Outcome
-from qrmax.machines.reward_machine import FELL_OFF, RewardMachine
+from qrmax.machines.reward_machine import FAILED, RewardMachine
 from qrmax.machines.task_files import AnyTask, load_task
 
 NOTES = ("elsewhere", "overlap")
-"""The kinds that are no mistakes."""
+"""The kinds that are not mistakes."""
 
 
 class Finding(NamedTuple):
-    """Something odd about a task."""
+    """A probable mistake in a task, or a note."""
 
     kind: str
     message: str
 
     @property
     def is_mistake(self) -> bool:
-        """Whether it is surely not meant."""
+        """Whether it is a mistake, not a note."""
         return self.kind not in NOTES
 
 
@@ -47,7 +47,7 @@ def check_task(
     propositions: Iterable[str] | None = None,
     labels: Iterable[Iterable[str]] | None = None,
 ) -> list[Finding]:
-    """All that is odd about a task: a machine, or whatever `load_task` takes.
+    """Check a task for probable mistakes.
 
     >>> task = RewardMachine(
     ...     [Edge("s", "a", "t", 1), Edge("s", "a & b", "u")], initial="s", success=["t"]
@@ -55,17 +55,20 @@ def check_task(
     >>> for finding in check_task(task, ["a"]):
     ...     print(f"{finding.kind}: {finding.message}")
     unreachable: no labels lead to 'u'
-    never: 's' -> 'u' when 'a & b' never happens: other edges come first
-    missing: 'b' is nowhere true; there are: a
+    never: 's' -> 'u' when 'a & b' is never taken: other edges come first
+    missing: 'b' is never true; there are: a
 
-    `propositions` are those that can be true. `labels` are those that there are, such as
-    `qrmax.load_map("map1").labels()`: then only what these can do is judged.
+    Arguments:
+        task: a machine, or whatever `load_task` accepts.
+        propositions: those that can be true.
+        labels: the labels that occur, such as `qrmax.load_map("map1").labels()`; the task is then
+            checked under these alone.
 
     >>> for finding in check_task("F(A & B)", labels=[[], ["A"], ["B"]]):
     ...     print(finding.message)
     no labels there lead to 'satisfied'
     from 'q0' no success can be reached there
-    'q0' -> 'satisfied' when 'A & B' cannot happen there
+    'q0' -> 'satisfied' when 'A & B' cannot be taken there
     """
     machine = task if isinstance(task, RewardMachine) else load_task(task)
     there = ANY if labels is None else _Labels(labels)
@@ -77,7 +80,7 @@ def check_task(
         *_unreachable(machine, reached, there),
         *_never(machine),
         *_dead_ends(machine, moves, reached, there),
-        *(_not_true(name, true or ()) for name in sorted(missing)),
+        *(_missing(name, true or ()) for name in sorted(missing)),
         *_at_once(machine),
         *_elsewhere(machine, there, missing),
         *_overlaps(machine, there),
@@ -86,7 +89,7 @@ def check_task(
 
 
 class _Labels:
-    """The labels that there are: any, or only these."""
+    """The labels that can occur: any, or only these."""
 
     def __init__(self, only: Iterable[Iterable[str]] | None = None) -> None:
         self.only = None if only is None else [*dict.fromkeys(map(as_label, only))]
@@ -94,11 +97,11 @@ class _Labels:
 
     @property
     def propositions(self) -> frozenset[str] | None:
-        """What is true in some of them; None where they can be any."""
+        """The propositions true in some label; None if any label can occur."""
         return None if self.only is None else frozenset[str]().union(*self.only)
 
     def example(self, guard: Guard) -> Label | None:
-        """One for which the guard holds; some label, where that is too hard to tell."""
+        """A label for which the guard holds; an arbitrary one if that is too hard to decide."""
         if self.only is not None:
             return next((label for label in self.only if guard.holds(label)), None)
         try:
@@ -107,7 +110,7 @@ class _Labels:
             return frozenset()
 
     def outcomes(self, machine: RewardMachine, state: str) -> Iterator[Outcome]:
-        """What they can do in a state."""
+        """The possible outcomes in a state."""
         if self.only is None:
             for event in machine.events(state):
                 yield from event.outcomes
@@ -120,7 +123,7 @@ ANY = _Labels()
 
 
 class _Move(NamedTuple):
-    """Something that can happen in a state."""
+    """A possible transition."""
 
     state: str
     target: str
@@ -136,7 +139,7 @@ def _moves(machine: RewardMachine, labels: _Labels) -> list[_Move]:
 
 
 def _closure(moves: Iterable[_Move], states: set[str]) -> set[str]:
-    """These states and all that they lead to."""
+    """These states and all states reachable from them."""
     ahead: dict[str, list[str]] = {}
     for move in moves:
         ahead.setdefault(move.state, []).append(move.target)
@@ -149,7 +152,7 @@ def _closure(moves: Iterable[_Move], states: set[str]) -> set[str]:
 
 
 def _unreachable(machine: RewardMachine, reached: set[str], labels: _Labels) -> Iterator[Finding]:
-    fine = {FELL_OFF} if machine.undefined == "fail" else set()
+    fine = {FAILED} if machine.undefined == "fail" else set()
     if labels is not ANY:
         fine |= machine.failure & machine.reachable()
     for state in machine.states:
@@ -158,35 +161,35 @@ def _unreachable(machine: RewardMachine, reached: set[str], labels: _Labels) -> 
 
 
 def _never(machine: RewardMachine) -> Iterator[Finding]:
-    """The edges that never happen, whatever labels are read."""
-    for edge in _idle(machine, ANY):
+    """The edges that no label takes."""
+    for edge in _unused(machine, ANY):
         holds = ANY.example(edge.guard) is not None
         why = "other edges come first" if holds else "its guard cannot hold"
-        yield Finding("never", f"{_shown(edge)} never happens: {why}")
+        yield Finding("never", f"{_shown(edge)} is never taken: {why}")
 
 
 def _elsewhere(
     machine: RewardMachine, labels: _Labels, missing: frozenset[str]
 ) -> Iterator[Finding]:
-    """The edges that never happen with these labels; a proposition that is missing says it all."""
+    """The edges that none of these labels takes; missing propositions are reported already."""
     if labels is not ANY:
-        never = [*_idle(machine, ANY)]
-        for edge in _idle(machine, labels):
+        never = [*_unused(machine, ANY)]
+        for edge in _unused(machine, labels):
             if edge not in never and not edge.guard.propositions & missing:
-                yield Finding("elsewhere", f"{_shown(edge)} cannot happen there")
+                yield Finding("elsewhere", f"{_shown(edge)} cannot be taken there")
 
 
-def _idle(machine: RewardMachine, labels: _Labels) -> Iterator[Edge]:
-    """The edges that do not happen with these labels."""
+def _unused(machine: RewardMachine, labels: _Labels) -> Iterator[Edge]:
+    """The edges that none of these labels takes."""
     for state in machine.states:
         edges = machine.edges_of(state)
         for number, edge in enumerate(edges):
-            if _is_idle(edge, edges[:number], labels):
+            if _is_unused(edge, edges[:number], labels):
                 yield edge
 
 
-def _is_idle(edge: Edge, before: Sequence[Edge], labels: _Labels) -> bool:
-    """Whether edges before this one hold wherever it does, if it does anywhere."""
+def _is_unused(edge: Edge, before: Sequence[Edge], labels: _Labels) -> bool:
+    """Whether earlier edges hold for every label that satisfies this edge's guard."""
     rest = edge.guard
     for earlier in before:
         if earlier.guard != edge.guard:
@@ -199,18 +202,18 @@ def _is_idle(edge: Edge, before: Sequence[Edge], labels: _Labels) -> bool:
 def _dead_ends(
     machine: RewardMachine, moves: list[_Move], reached: set[str], labels: _Labels
 ) -> Iterator[Finding]:
-    wanted = machine.success or {move.state for move in moves if move.reward}
+    goals = machine.success or {move.state for move in moves if move.reward}
     what = "success" if machine.success else "reward"
     backwards = [_Move(move.target, move.state, move.reward) for move in moves]
-    hopeful = _closure(backwards, {*wanted})
+    alive = _closure(backwards, {*goals})
     for state in machine.states:
-        if state in reached and state not in hopeful and state not in machine.terminal:
+        if state in reached and state not in alive and state not in machine.terminal:
             yield Finding("dead end", f"from {state!r} no {what} can be reached{labels.place}")
 
 
-def _not_true(name: str, true: Iterable[str]) -> Finding:
+def _missing(name: str, true: Iterable[str]) -> Finding:
     facts = [
-        f"{name!r} is nowhere true",
+        f"{name!r} is never true",
         f"there are: {', '.join(sorted(true)) or 'none'}",
         did_you_mean(name, true),
     ]
@@ -220,7 +223,7 @@ def _not_true(name: str, true: Iterable[str]) -> Finding:
 def _at_once(machine: RewardMachine) -> Iterator[Finding]:
     nothing: Label = frozenset()
     if (state := machine.first_state(nothing)) in machine.success:
-        yield Finding("at once", f"where nothing is true at the start, it is over in {state!r}")
+        yield Finding("at once", f"if nothing is true at the start, it is over in {state!r}")
 
 
 def _overlaps(machine: RewardMachine, labels: _Labels) -> Iterator[Finding]:
@@ -234,7 +237,7 @@ def _overlaps(machine: RewardMachine, labels: _Labels) -> Iterator[Finding]:
                 yield Finding(
                     "overlap",
                     f"in {state!r} both {str(first.guard)!r} and {str(second.guard)!r} hold "
-                    f"where {braced(label)} is true; the first wins",
+                    f"for {braced(label)}; the first one is taken",
                 )
 
 

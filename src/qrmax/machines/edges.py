@@ -1,8 +1,8 @@
-"""The edges of a reward machine, and the events that they make up.
+"""The edges of a reward machine, and the events that they form.
 
-Edges of one state with the same guard are alternatives of one *event*: where the guard holds, one
-of them happens, each with its probability. What is missing to 1 leaves the machine in its state,
-without pay. An event whose first edge is certain has no alternatives: the first edge wins.
+Edges of one state with the same guard are alternatives of one *event*: if the guard holds, one of
+them is taken, each with its probability. With the remaining probability the machine stays in its
+state, with reward 0. If the first edge of an event has probability 1, there are no alternatives.
 """
 
 from __future__ import annotations
@@ -16,21 +16,26 @@ from qrmax.errors import GuardError, TaskError, shown
 from qrmax.logic.guards import Guard
 from qrmax.logic.isop import shortened
 
-EVERYWHERE = Guard.parse("true")
-ROUNDING = 1e-9  # how far from 1 the probabilities of an event may add up and still mean 1
+ALWAYS = Guard.parse("true")
+ROUNDING = 1e-9  # tolerance for the probabilities of an event to sum to 1
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From one state to another when the guard holds, paying a reward.
+    """A transition from one state to another, taken if the guard holds, with a reward.
 
     >>> Edge("start", "coffee & !mail", "has_coffee")
-    Edge('start' -> 'has_coffee' when 'coffee & !mail' pays 0)
+    Edge('start' -> 'has_coffee' when 'coffee & !mail', reward 0)
     >>> Edge("start", "coffee", "has_coffee", probability=0.8)
-    Edge('start' -> 'has_coffee' when 'coffee' pays 0 with probability 0.8)
+    Edge('start' -> 'has_coffee' when 'coffee', reward 0, probability 0.8)
 
-    With a `probability` below 1 this happens only so often; other edges of the state with the same
-    guard share what is left, and otherwise the machine stays, without pay.
+    Arguments:
+        source: the state that it leaves.
+        guard: a Boolean condition on the label read, as a `Guard` or as text.
+        target: the state that it leads to.
+        reward: the reward for taking it.
+        probability: below 1, the edge is one of several alternatives: those of the same state with
+            the same guard. With the probability left over the machine stays, with reward 0.
     """
 
     source: str
@@ -65,12 +70,12 @@ class Edge:
 
     def __repr__(self) -> str:
         ends = f"{self.source!r} -> {self.target!r}"
-        chance = f" with probability {self.probability:g}" if self.probability < 1.0 else ""
-        return f"Edge({ends} when {str(self.guard)!r} pays {self.reward:g}{chance})"
+        chance = f", probability {self.probability:g}" if self.probability < 1.0 else ""
+        return f"Edge({ends} when {str(self.guard)!r}, reward {self.reward:g}{chance})"
 
 
 class Outcome(NamedTuple):
-    """One of the things that a label can do."""
+    """A possible effect of reading a label: next state and reward, with their probability."""
 
     probability: float
     state: str
@@ -78,26 +83,26 @@ class Outcome(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What can happen where a guard holds; the probabilities add up to 1, and none is 0."""
+    """A guard and the outcomes if it holds; probabilities are positive and sum to 1."""
 
     guard: Guard
     outcomes: tuple[Outcome, ...]
 
 
 def events_of(edges: Iterable[Edge], otherwise: Outcome) -> list[Event]:
-    """The events that the edges of one state make up, in the order in which guards are tried.
+    """Group the edges of one state into events, in the order in which guards are tried.
 
-    The last one always holds: `otherwise` is what a label does that no edge is for.
+    The guard of the last event always holds: `otherwise` is its outcome, for unmatched labels.
     """
     alternatives: dict[Guard, list[Edge]] = {}
     for edge in edges:
         alternatives.setdefault(edge.guard, []).append(edge)
     events = [Event(guard, _outcomes(group)) for guard, group in alternatives.items()]
-    return [*events, Event(EVERYWHERE, (otherwise,))]
+    return [*events, Event(ALWAYS, (otherwise,))]
 
 
 def exclusive(events: Iterable[Event]) -> list[Event]:
-    """The same events with guards of which one holds for each label."""
+    """The same events with mutually exclusive guards."""
     found: list[Event] = []
     before: list[Guard] = []
     for event in events:
@@ -112,7 +117,7 @@ def exclusive(events: Iterable[Event]) -> list[Event]:
 
 
 def _can_hold(guard: Guard, other: Guard | None = None) -> bool:
-    """Whether the guard, or both, can hold; yes where that is too hard to tell."""
+    """Whether the guard, or both guards, can hold; True if that is too hard to decide."""
     try:
         return (guard.example() if other is None else guard.overlap(other)) is not None
     except GuardError:

@@ -1,16 +1,16 @@
-"""Whether two reward machines do the same, and if not, the shortest labels that show it.
+"""Equivalence of reward machines (probabilistic bisimulation), with shortest counterexamples.
 
-Two states are alike if no label tells them apart: each label leads, with the same probabilities, to
-the same rewards and to states that are alike. States that end an episode are alike if both are
-successes, or both failures. (For machines without chance this is to say that all sequences of
-labels are paid alike and end alike. For random machines it is more than that: who sees the
-machine's state can then learn as much, and as early, from one as from the other.)
+Two states are equivalent if each label leads, with the same probabilities, to the same rewards and
+to equivalent states. Terminal states are equivalent if both are successes, or both failures. (For
+deterministic machines this means that all traces have the same rewards and end alike. For
+stochastic machines it is stronger: an observer of the machine's state learns as much, and as early,
+from one as from the other.)
 
-States are told apart in rounds: those that differ after one label, then those that differ after
-two, and so on, as in Moore's minimisation of automata. The round in which the initial states
-come apart is the length of the shortest labels that show it. Labels are not enumerated: what a
-state does for all of them is one decision diagram, and two states do the same in a round if their
-diagrams are equal when every outcome is replaced by its reward and the class that it leads to.
+States are separated in rounds: those that differ after one label, then those that differ after two,
+and so on, as in Moore's minimisation algorithm. The round in which the initial states are separated
+is the length of the shortest counterexample. Labels are not enumerated: the outcomes of a state
+under all labels are one decision diagram, and two states agree in a round if their diagrams are
+equal once every outcome is replaced by its reward and the class of its state.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from qrmax.machines.edges import Outcome
 if TYPE_CHECKING:
     from qrmax.machines.reward_machine import RewardMachine
 
-_DIGITS = 9  # probabilities that agree in so many are the same
+_DIGITS = 9  # to which probabilities are compared
 
 _Classes = Sequence[int]
-"""[node]: states with the same number are not told apart yet."""
+"""[node]: its class; states of one class are not separated yet."""
 
 _Pair = tuple[int, int]
 """A node of each machine."""
 
 
 class Counterexample(NamedTuple):
-    """Labels after which two machines do not do the same.
+    """A trace that shows that two machines are not equivalent.
 
     `trace` is read from the initial states. Before its last label the machines can be in `states`,
-    where that label does what `outcomes` say: the first of each is that of the first machine. It is
-    the shortest there is, unless what differs is how likely something is: it ends there then.
+    where that label has the `outcomes`: of each pair, the first belongs to the first machine. It is
+    a shortest one, unless the difference is one of probabilities alone: it ends there then.
     """
 
     trace: tuple[Label, ...]
@@ -69,19 +69,19 @@ class _Node(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """What a label does in a state of one of the machines."""
+    """The outcomes of a label in a state of one of the machines."""
 
     side: int
     outcomes: tuple[Outcome, ...]
 
 
 def counterexample(one: RewardMachine, other: RewardMachine) -> Counterexample | None:
-    """The shortest labels that tell the machines apart, or None where there are none."""
+    """A shortest trace that separates the machines, or None if they are equivalent."""
     return _Comparison(one, other).counterexample()
 
 
 class _Comparison:
-    """The states of two machines, told apart round by round."""
+    """Partition refinement on the states of two machines."""
 
     def __init__(self, one: RewardMachine, other: RewardMachine) -> None:
         self.machines = (one, other)
@@ -95,8 +95,8 @@ class _Comparison:
         self.names = list(dict.fromkeys(p for e in edges for p in sorted(e.guard.propositions)))
         self.diagrams = Diagrams()
         self.results: list[_Result] = []  # [value of a leaf]
-        self.roots = self._roots()  # [node]: what labels do there
-        self.order = self._branches_first()
+        self.roots = self._roots()  # [node]: the diagram of its outcomes
+        self.order = self._children_first()
 
     def counterexample(self) -> Counterexample | None:
         first = self.number[_Node(0, self.machines[0].initial)]
@@ -115,53 +115,55 @@ class _Comparison:
         leaves: dict[_Result, int] = {}
         roots = []
         for side, state in self.nodes:
-            root = FALSE  # which nothing comes to: the last case always holds
+            root = FALSE  # never reached: the last case always holds
             for guard, outcomes in reversed(self.machines[side].cases(state)):
                 result = _Result(side, outcomes)
                 if result not in leaves:
                     leaves[result] = diagrams.leaf(len(self.results))
                     self.results.append(result)
-                root = diagrams.choose(diagram_of(guard, diagrams, numbers), leaves[result], root)
+                root = diagrams.ite(diagram_of(guard, diagrams, numbers), leaves[result], root)
             roots.append(root)
         return roots
 
-    def _branches_first(self) -> list[int]:
-        """All that the roots lead to; in diagrams, branches have smaller numbers."""
+    def _children_first(self) -> list[int]:
+        """The diagram nodes below the roots, children first: they have smaller numbers."""
         found, ahead = set[int](), [*self.roots]
         while ahead:
             place = ahead.pop()
             if place not in found:
                 found.add(place)
-                if self.diagrams.asks[place] != LEAF:
+                if self.diagrams.var[place] != LEAF:
                     ahead += (self.diagrams.low[place], self.diagrams.high[place])
         return sorted(found)
 
     def _end(self, node: _Node) -> int:
-        """0 where the episode goes on, else how it ended."""
+        """0 in a state that is not terminal, 1 in a success, 2 in a failure."""
         machine = self.machines[node.side]
         return (node.state in machine.success) + 2 * (node.state in machine.failure)
 
     def _refine(self, classes: _Classes) -> _Classes:
-        """The states that one more label tells apart, apart."""
-        asks, low, high = self.diagrams.asks, self.diagrams.low, self.diagrams.high
-        views: dict[Hashable, int] = {}
-        view_of: dict[int, int] = {}  # of places in diagrams
+        """Split classes by what one more label separates."""
+        var, low, high = self.diagrams.var, self.diagrams.low, self.diagrams.high
+        signatures: dict[Hashable, int] = {}
+        signature_of: dict[int, int] = {}  # [diagram node]
         for place in self.order:
             what: Hashable
-            if asks[place] == LEAF:
+            if var[place] == LEAF:
                 what = frozenset(self._masses(low[place], classes).items())
-            elif view_of[low[place]] == view_of[high[place]]:
-                view_of[place] = view_of[low[place]]
+            elif signature_of[low[place]] == signature_of[high[place]]:
+                signature_of[place] = signature_of[low[place]]
                 continue
             else:
-                what = (asks[place], view_of[low[place]], view_of[high[place]])
-            view_of[place] = views.setdefault(what, len(views))
+                what = (var[place], signature_of[low[place]], signature_of[high[place]])
+            signature_of[place] = signatures.setdefault(what, len(signatures))
         finer: dict[tuple[int, int], int] = {}
-        pairs = ((known, view_of[root]) for known, root in zip(classes, self.roots, strict=True))
+        pairs = (
+            (known, signature_of[root]) for known, root in zip(classes, self.roots, strict=True)
+        )
         return array("l", [finer.setdefault(pair, len(finer)) for pair in pairs])
 
     def _masses(self, leaf: int, classes: _Classes) -> dict[tuple[float, int], float]:
-        """How likely each reward is, together with each class of states that follows."""
+        """The probability of each pair of reward and class of the next state."""
         side, outcomes = self.results[leaf]
         masses: defaultdict[tuple[float, int], float] = defaultdict(float)
         for chance, state, reward in outcomes:
@@ -169,13 +171,13 @@ class _Comparison:
         return {key: round(mass, _DIGITS) for key, mass in masses.items()}
 
     def _explain(self, rounds: list[_Classes], pair: _Pair) -> Counterexample:
-        """Follow the labels that tell two states apart, to where it shows."""
+        """Follow the labels that separate two states until their outcomes differ."""
         trace: list[Label] = []
         while True:
             apart = next(k for k, classes in enumerate(rounds) if len({*_at(pair, classes)}) > 1)
-            label, leaves = self._telling(pair, rounds[apart - 1])
+            label, leaves = self._separating_label(pair, rounds[apart - 1])
             trace.append(label)
-            if apart == 1 or self._differ_by_chance(leaves, rounds[apart - 1]):
+            if apart == 1 or self._differ_in_probability(leaves, rounds[apart - 1]):
                 left, right = pair
                 return Counterexample(
                     trace=tuple(trace),
@@ -185,40 +187,40 @@ class _Comparison:
                 )
             pair = self._next_pair(leaves, rounds[apart - 1])
 
-    def _telling(self, pair: _Pair, classes: _Classes) -> tuple[Label, _Pair]:
-        """The smallest label that does not do the same in both states, and what it does."""
+    def _separating_label(self, pair: _Pair, classes: _Classes) -> tuple[Label, _Pair]:
+        """The smallest label whose outcomes differ in both states, and these outcomes."""
         diagrams, nothing = self.diagrams, tuple[int, ...]()
-        ahead = deque([(_at(pair, self.roots), nothing)])  # places, propositions true on the way
+        ahead = deque([(_at(pair, self.roots), nothing)])  # nodes, propositions true so far
         seen = set[_Pair]()
         while True:
             places, true = ahead.popleft()
             if places in seen:
                 continue
             seen.add(places)
-            asked = min(_at(places, diagrams.asks))
-            if asked != LEAF:
-                low, high = zip(*(diagrams.branches(p, asked) for p in places), strict=True)
+            variable = min(_at(places, diagrams.var))
+            if variable != LEAF:
+                low, high = zip(*(diagrams.branches(p, variable) for p in places), strict=True)
                 ahead.appendleft((low, true))
-                ahead.append((high, (*true, asked)))
+                ahead.append((high, (*true, variable)))
                 continue
             left, right = leaves = _at(places, diagrams.low)
             if self._masses(left, classes) != self._masses(right, classes):
                 return frozenset(self.names[number] for number in true), leaves
 
-    def _differ_by_chance(self, leaves: _Pair, classes: _Classes) -> bool:
-        """Whether both lead to the same, only not as often: there is nothing further to follow."""
+    def _differ_in_probability(self, leaves: _Pair, classes: _Classes) -> bool:
+        """Whether both have the same outcomes with other probabilities: nothing more to follow."""
         left, right = (self._masses(leaf, classes).keys() for leaf in leaves)
         return left == right
 
     def _next_pair(self, leaves: _Pair, classes: _Classes) -> _Pair:
-        """Where both can be after a label, paid alike and yet not alike."""
+        """States of both after a label with the same reward that are not equivalent."""
         masses = [self._masses(leaf, classes) for leaf in leaves]
         likelier: list[list[tuple[float, int]]] = []  # on this side than on the other
         for side, outcomes in (self.results[leaf] for leaf in leaves):
-            ahead = [(o.reward, self.number[_Node(side, o.state)]) for o in outcomes]
+            successors = [(o.reward, self.number[_Node(side, o.state)]) for o in outcomes]
             likelier.append([
                 (reward, node)
-                for reward, node in ahead
+                for reward, node in successors
                 if masses[side].get((reward, classes[node]), 0.0)
                 > masses[1 - side].get((reward, classes[node]), 0.0)
             ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""A reward machine over numbered labels: what planners and learners read."""
+"""The transition and reward tables of a reward machine over numbered labels."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from qrmax.logic.guards import Label
 if TYPE_CHECKING:
     from qrmax.machines.reward_machine import RewardMachine
 
-BY_CHANCE = -1
-"""No state to start in, since reading the label of the start would be random."""
+RANDOM_START = -1
+"""Marks a label whose first transition is stochastic: no definite start state."""
 
 
 class MachineTable(NamedTuple):
-    """What every label does in every state.
+    """The outcomes of every label in every state.
 
-    Outcome j of reading a label in q leads to `next_state`, with probability `prob`, and pays
-    `reward`. An event with fewer outcomes than others is padded at the end: probability 0, reward
-    0, stay in q. A certain machine has one outcome everywhere, of probability exactly 1.
+    Outcome j of reading a label in q leads to `next_state` with probability `prob` and gives
+    `reward`. Rows are padded to the same number of outcomes: probability 0, reward 0, stay in q. A
+    deterministic machine has one outcome everywhere, of probability exactly 1.
     """
 
     next_state: NDArray[np.int32]  # [q, label, j]
@@ -30,12 +30,12 @@ class MachineTable(NamedTuple):
     reward: NDArray[np.float64]  # [q, label, j]
     terminal: NDArray[np.bool_]  # [q]
     success: NDArray[np.bool_]  # [q]
-    initial: NDArray[np.int32]  # [label]: the state after a reset into a world state so labelled,
-    # or BY_CHANCE
+    initial: NDArray[np.int32]  # [label]: the state after a reset to a state with this label,
+    # or RANDOM_START
 
 
 def table_of(machine: RewardMachine, labels: Sequence[Label]) -> MachineTable:
-    """The machine over these labels, numbered in this order."""
+    """Tabulate a machine over these labels, numbered in this order."""
     states = machine.states
     shape = (len(states), len(labels), machine.most_outcomes)
     next_state = np.empty(shape, dtype=np.int32)
@@ -55,7 +55,7 @@ def table_of(machine: RewardMachine, labels: Sequence[Label]) -> MachineTable:
         terminal=np.array([state in machine.terminal for state in states]),
         success=np.array([state in machine.success for state in states]),
         initial=np.array(
-            [BY_CHANCE if state is None else machine.index(state) for state in first],
+            [RANDOM_START if state is None else machine.index(state) for state in first],
             dtype=np.int32,
         ),
     )

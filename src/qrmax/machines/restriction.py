@@ -1,11 +1,11 @@
-"""A reward machine over the labels that a world has, with guards that tell only those apart.
+"""Restriction of a reward machine to the labels that occur, with all others as don't-cares.
 
-A formula becomes a machine with edges for all labels one can think of; on a map where at most one
-proposition is true in a cell, nearly none of them can happen. Labels that do not occur are
-don't-cares: a guard has to hold for the labels that take its edge, must not hold for the other
-labels that occur, and may do anything elsewhere. Each label is widened to a term by leaving out
-whatever is not needed to tell it from the others, negated propositions first, so that
-`coffee & !mail & !office` becomes `coffee`; terms that the others cover together are left out.
+A formula compiles to a machine with edges for all conceivable labels; on a map with at most one
+proposition per cell, hardly any of them can be taken. Labels that do not occur are don't-cares: a
+guard must hold for the labels that take its edge, must not hold for the other labels that occur,
+and is free elsewhere. Each label is widened to a cube by dropping every literal that is not needed
+to separate it from the others, negated ones first, so that `coffee & !mail & !office` becomes
+`coffee`; cubes covered by the others are dropped.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from qrmax.machines.reward_machine import RewardMachine
 
 
-class _Term(NamedTuple):
-    """Propositions that must be true, and propositions that must be false."""
+class _Cube(NamedTuple):
+    """A conjunction of literals: propositions that must be true, and that must be false."""
 
     true: Label
     false: Label
@@ -33,20 +33,20 @@ class _Term(NamedTuple):
 def restrict(
     machine: RewardMachine, labels: Iterable[Iterable[str]], name: str | None = None
 ) -> RewardMachine:
-    """The machine for these labels alone: see `RewardMachine.restricted`."""
-    from qrmax.machines.reward_machine import FELL_OFF, RewardMachine
+    """Restrict a machine to these labels: see `RewardMachine.restricted`."""
+    from qrmax.machines.reward_machine import FAILED, RewardMachine
 
     mentioned = machine.propositions
-    there = sorted({as_label(label) & mentioned for label in labels}, key=sorted)
-    taken = _reached(machine, there)
-    falls_off = machine.undefined == "fail" and FELL_OFF in taken
+    occurring = sorted({as_label(label) & mentioned for label in labels}, key=sorted)
+    taken = _reached(machine, occurring)
+    can_fail = machine.undefined == "fail" and FAILED in taken
     edges: list[Edge] = []
     for state, outcomes in taken.items():
-        falls = falls_off and state not in machine.terminal
-        otherwise = (Outcome(1.0, FELL_OFF if falls else state, 0.0),)
+        fails = can_fail and state not in machine.terminal
+        otherwise = (Outcome(1.0, FAILED if fails else state, 0.0),)
         for happens, group in outcomes.items():
             if happens != otherwise:
-                others = [label for label in there if label not in group]
+                others = [label for label in occurring if label not in group]
                 edges += _edges(state, guard_between(group, others), happens)
     return RewardMachine(
         edges,
@@ -54,7 +54,7 @@ def restrict(
         success=machine.success & taken.keys(),
         failure=machine.failure & taken.keys(),
         states=[state for state in machine.states if state in taken],
-        undefined="fail" if falls_off else "stay",
+        undefined="fail" if can_fail else "stay",
         consume_initial=machine.consume_initial,
         name=machine.name if name is None else name,
         description=machine.description,
@@ -71,57 +71,57 @@ def guard_between(inside: Sequence[Label], outside: Sequence[Label]) -> Guard:
     !coffee
     """
     names = frozenset[str]().union(*inside, *outside)
-    terms: list[_Term] = []
+    cubes: list[_Cube] = []
     for label in sorted(inside, key=lambda label: (len(label), sorted(label))):
-        if not any(term.holds(label) for term in terms):
-            terms.append(_widened(_Term(label, names - label), outside))
-    for term in reversed(terms[:]):
-        rest = [other for other in terms if other != term]
+        if not any(cube.holds(label) for cube in cubes):
+            cubes.append(_widened(_Cube(label, names - label), outside))
+    for cube in reversed(cubes[:]):
+        rest = [other for other in cubes if other != cube]
         if all(any(other.holds(label) for other in rest) for label in inside):
-            terms = rest
-    return _written(terms)
+            cubes = rest
+    return _disjunction(cubes)
 
 
 def _reached(
     machine: RewardMachine, labels: Sequence[Label]
 ) -> dict[str, dict[tuple[Outcome, ...], list[Label]]]:
-    """The states that these labels lead to, each with the labels by what they do there."""
+    """The states reachable under these labels, each with its labels grouped by outcomes."""
     found: dict[str, dict[tuple[Outcome, ...], list[Label]]] = {}
     ahead = [machine.initial]
     while ahead:
         state = ahead.pop()
         if state in found:
             continue
-        does = found[state] = {}
+        by_outcomes = found[state] = {}
         for label in labels:
             outcomes = machine.outcomes(state, label)
-            does.setdefault(outcomes, []).append(label)
+            by_outcomes.setdefault(outcomes, []).append(label)
             ahead += [outcome.state for outcome in outcomes]
     return {state: found[state] for state in machine.states if state in found}
 
 
 def _edges(state: str, guard: Guard, outcomes: tuple[Outcome, ...]) -> list[Edge]:
-    """The edges of an event; to stay for nothing as the last alternative goes without saying."""
+    """The edges of an event; staying with reward 0 as the last alternative is implicit."""
     last = outcomes[-1]
     if len(outcomes) > 1 and (last.state, last.reward) == (state, 0.0):
         outcomes = outcomes[:-1]
     return [Edge(state, guard, target, reward, p) for p, target, reward in outcomes]
 
 
-def _widened(term: _Term, outside: Sequence[Label]) -> _Term:
-    """The term without what is not needed to keep the labels outside out."""
-    for name in sorted(term.false):
-        wider = term._replace(false=term.false - {name})
-        term = term if any(map(wider.holds, outside)) else wider
-    for name in sorted(term.true, reverse=True):
-        wider = term._replace(true=term.true - {name})
-        term = term if any(map(wider.holds, outside)) else wider
-    return term
+def _widened(cube: _Cube, outside: Sequence[Label]) -> _Cube:
+    """Drop every literal that is not needed to exclude the labels outside."""
+    for name in sorted(cube.false):
+        wider = cube._replace(false=cube.false - {name})
+        cube = cube if any(map(wider.holds, outside)) else wider
+    for name in sorted(cube.true, reverse=True):
+        wider = cube._replace(true=cube.true - {name})
+        cube = cube if any(map(wider.holds, outside)) else wider
+    return cube
 
 
-def _written(terms: Sequence[_Term]) -> Guard:
+def _disjunction(cubes: Sequence[_Cube]) -> Guard:
     postfix: list[str] = []
-    for number, (true, false) in enumerate(terms):
+    for number, (true, false) in enumerate(cubes):
         literals = [[written(name)] for name in sorted(true)]
         literals += [[written(name), "!"] for name in sorted(false)]
         for place, literal in enumerate(literals or [["true"]]):

@@ -1,20 +1,20 @@
-"""Reward machines: finite automata that read labels and pay rewards.
+"""Reward machines: finite automata that read labels and output rewards.
 
-A machine is in one of its named states. After each step of the world it reads the label of the
-state reached, takes the edge whose guard holds, and pays that edge's reward. Terminal states end
-the episode, each with success or with failure.
+A machine is in one of its named states. After each step of the environment it reads the label of
+the state reached, takes the edge whose guard holds, and outputs that edge's reward. Terminal states
+end the episode, each with success or with failure.
 
-Tools disagree about three things, so here they are explicit:
+Tools disagree about three conventions, so here they are explicit:
 
 - `consume_initial` (default True, as in the paper): at reset the machine reads the label of the
-  start state, without pay;
-- `undefined`: a label for which no edge of the current state matches leaves the machine where it is
-  ("stay", the default) or ends the episode in the failure state "failed" ("fail");
-- `strict`: where two edges of a state hold for the same label, the first one wins; a strict machine
-  refuses to be built instead.
+  start state, without a reward;
+- `undefined`: on a label that no edge of the current state matches, the machine stays ("stay", the
+  default) or ends the episode in the failure state "failed" ("fail");
+- `strict`: if two edges of a state hold for the same label, the first one is taken; a strict
+  machine cannot be built with such edges.
 
-Edges with a `probability` make a machine random: see `edges`. Whatever is random there is drawn
-from the generator that `step` is given, one number for each event that has several outcomes.
+Edges with a `probability` make a stochastic reward machine: see `edges`. Outcomes are drawn from
+the generator given to `step`, one number for each event that has several outcomes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from qrmax.draw import draw
 from qrmax.errors import ParameterError, TaskError, check_choice, shown
 from qrmax.logic.guards import Guard, Label, as_label, braced
@@ -34,30 +32,31 @@ from qrmax.machines.edges import Edge, Event, Outcome, events_of, exclusive
 from qrmax.machines.equivalence import Counterexample, counterexample
 from qrmax.machines.machine_table import MachineTable, table_of
 from qrmax.machines.validity import check_declared, check_ends, check_overlaps
+from qrmax.seeding import Chance
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from qrmax.logic.dfa import DFA
     from qrmax.logic.formula import Formula
-    from qrmax.machines.formula_machine import PayOptions
+    from qrmax.machines.formula_machine import FormulaOptions
     from qrmax.machines.shaping import Shaping
 
-FELL_OFF = "failed"
-"""Where a machine with `undefined="fail"` goes when no edge matches."""
+FAILED = "failed"
+"""The failure state of a machine with `undefined="fail"`, entered when no edge matches."""
 
 
 class MachineStep(NamedTuple):
-    """What one label did."""
+    """The result of reading one label."""
 
     state: str
     reward: float
 
 
 class MachineRun(NamedTuple):
-    """What a sequence of labels did."""
+    """The result of reading a sequence of labels."""
 
-    state: str  # where the machine ended
+    state: str  # the last one
     reward: float  # sum of the rewards
     states: tuple[str, ...]  # every state, the first included
     rewards: tuple[float, ...]  # one per label read
@@ -66,14 +65,21 @@ class MachineRun(NamedTuple):
 
 
 class RewardMachine:
-    """A task: what is rewarded, as a finite automaton over labels.
+    """A task: a non-Markovian reward function, as a finite automaton over labels.
 
-    Terminal states, `success` and `failure`, end the episode. Where two edges of a state hold for
-    a label the first wins; `strict` refuses such a machine. (Edges with the same guard and
-    probabilities below 1 are alternatives: they do not compete.) Where none holds the machine
-    stays, or with `undefined="fail"` ends in the failure state "failed". At reset the machine reads
-    the label of the start state, without pay, unless `consume_initial` is False. `states` fixes the
-    states and their order; without it they are those that the edges name.
+    Arguments:
+        edges: the transitions; if the guards of two hold, the first is taken. (Edges with the same
+            guard and probabilities below 1 are alternatives, of which one is drawn.)
+        initial: the initial state.
+        success: the terminal states that end an episode with success.
+        failure: the terminal states that end it with failure.
+        states: all states, in order; by default those that the edges mention.
+        undefined: "stay" in the same state on a label that no edge matches, or "fail": end in the
+            failure state "failed".
+        strict: raise an error if the guards of two edges of a state overlap.
+        consume_initial: read the label of the start state at reset, without a reward.
+        name: for tables and messages.
+        description: one line.
 
     >>> task = RewardMachine(
     ...     [Edge("start", "coffee", "has_coffee"), Edge("has_coffee", "office", "done", reward=1)],
@@ -105,7 +111,7 @@ class RewardMachine:
         check_choice("undefined", undefined, ("stay", "fail"))
         self.name = name
         self.description = description
-        self.shaping: Shaping | None = None  # how it was made, where `shaped` made it
+        self.shaping: Shaping | None = None  # set by `shaped`
         self.edges = tuple(edges)
         for edge in self.edges:
             if not isinstance(edge, Edge):
@@ -115,15 +121,15 @@ class RewardMachine:
         self.undefined = undefined
         self.strict = strict
         self.consume_initial = consume_initial
-        falls_off = [FELL_OFF] if undefined == "fail" else []
-        self.failure = _names("failure", failure) | frozenset(falls_off)
+        implied = [FAILED] if undefined == "fail" else []
+        self.failure = _names("failure", failure) | frozenset(implied)
         found = [self.initial, *(end for e in self.edges for end in (e.source, e.target))]
         ends = [*sorted(self.success), *sorted(self.failure)]
-        declared = None if states is None else [*_checked("states", states), *falls_off]
+        declared = None if states is None else [*_checked("states", states), *implied]
         self.states = tuple(dict.fromkeys([*found, *ends] if declared is None else declared))
         self._index = {state: number for number, state in enumerate(self.states)}
         if declared is not None:
-            check_declared(self, declared, used=found + ends, implied=falls_off)
+            check_declared(self, declared, used=found + ends, implied=implied)
         check_ends(self)
         self._edges_of: dict[str, list[Edge]] = {state: [] for state in self.states}
         for edge in self.edges:
@@ -139,14 +145,16 @@ class RewardMachine:
     def from_ltlf(
         formula: str | Formula | Mapping[str, float],
         reward: float = 1.0,
-        **options: Unpack[PayOptions],
+        **options: Unpack[FormulaOptions],
     ) -> RewardMachine:
-        """A task said in logic: the machine pays `reward` when the labels satisfy the formula.
+        """Compile a formula of LTLf to a machine that gives `reward` when the trace satisfies it.
 
-        Several formulas are given with a reward each: {formula: reward, ...}. The options are
-        `pay` ("once", or "each" for after every step), `end_on_success`, `end_on_failure`,
-        `consume_initial`, `name` and `max_states`; for what exactly they mean, see
-        `help(qrmax.machines.formula_machine)`.
+        Arguments:
+            formula: one formula, or several with a reward each: {formula: reward, ...}.
+            reward: the reward of a single formula.
+            **options: `pay` ("once", or "each" for after every step), `end_on_success`,
+                `end_on_failure`, `consume_initial`, `name`, `max_states`; their semantics is in
+                `help(qrmax.machines.formula_machine)`.
 
         >>> task = RewardMachine.from_ltlf("F(coffee & F office) & G !hole")
         >>> task
@@ -162,9 +170,9 @@ class RewardMachine:
     def from_ldlf(
         formula: str | Formula | Mapping[str, float],
         reward: float = 1.0,
-        **options: Unpack[PayOptions],
+        **options: Unpack[FormulaOptions],
     ) -> RewardMachine:
-        """The same as `from_ltlf` for formulas of LDLf."""
+        """Compile a formula of LDLf; otherwise as `from_ltlf`."""
         from qrmax.machines.formula_machine import machine_of_formulas
 
         return machine_of_formulas(formula, reward, "ldlf", options)
@@ -173,22 +181,22 @@ class RewardMachine:
     def from_ppltl(
         formula: str | Formula | Mapping[str, float],
         reward: float = 1.0,
-        **options: Unpack[PayOptions],
+        **options: Unpack[FormulaOptions],
     ) -> RewardMachine:
-        """The same as `from_ltlf` for formulas of PPLTL."""
+        """Compile a formula of PPLTL; otherwise as `from_ltlf`."""
         from qrmax.machines.formula_machine import machine_of_formulas
 
         return machine_of_formulas(formula, reward, "ppltl", options)
 
     @staticmethod
-    def from_dfa(dfa: DFA, reward: float = 1.0, **options: Unpack[PayOptions]) -> RewardMachine:
-        """The machine that pays when the automaton accepts; the options are as in `from_ltlf`."""
+    def from_dfa(dfa: DFA, reward: float = 1.0, **options: Unpack[FormulaOptions]) -> RewardMachine:
+        """The machine that gives `reward` when the automaton accepts; options as in `from_ltlf`."""
         from qrmax.machines.formula_machine import machine_of
 
         return machine_of([(dfa, reward)], options)
 
     def to_dfa(self) -> DFA:
-        """The smallest DFA of the traces after which the machine has come to a success.
+        """The minimal DFA of the traces that lead to success.
 
         >>> task = RewardMachine([Edge("go", "goal", "there", 1)], initial="go", success=["there"])
         >>> task.to_dfa()
@@ -199,17 +207,21 @@ class RewardMachine:
         edges = list(self.edges)
         if self.undefined == "fail":
             edges += [
-                Edge(state, "true", FELL_OFF) for state in self.states if state not in self.terminal
+                Edge(state, "true", FAILED) for state in self.states if state not in self.terminal
             ]
         return DFA.from_edges(edges, initial=self.initial, accepting=self.success)
 
     def shaped(self, gamma: float, *, world_ends: Guard | str = "false") -> RewardMachine:
-        """The same task with rewards on the way, for agents that learn from rewards alone.
+        """The same task with potential-based reward shaping.
 
-        The best policies stay the same if `gamma` is the agent's and `world_ends` holds for the
-        labels where the world ends the episode, such as "decoration" in the Office; see `shaping`.
-        Its `shaping` says what it was made of, and runs on it are judged by that: the values of the
-        shaped task are smaller by what the start is worth. A shaped machine is shaped anew.
+        Optimal policies are preserved; see `shaping`. Runs on the shaped task are evaluated on the
+        unshaped one, which its attribute `shaping` refers to: shaping lowers all values by the
+        potential of the start. Shaping a shaped machine replaces its shaping.
+
+        Arguments:
+            gamma: the agent's discount factor.
+            world_ends: a guard that holds for the labels of states in which the environment itself
+                ends the episode, such as "decoration" in the Office.
 
         >>> task = RewardMachine([Edge("go", "goal", "there", 1)], initial="go", success=["there"])
         >>> task.shaped(0.5).run([set(), {"goal"}]).rewards
@@ -223,11 +235,15 @@ class RewardMachine:
     def restricted(
         self, labels: Iterable[Iterable[str]], *, name: str | None = None
     ) -> RewardMachine:
-        """The same task where no other labels occur, such as those of `qrmax.load_map("map1")`.
+        """The same task for an environment with these labels alone.
 
-        It has the states that these labels lead to, and guards that tell these labels apart, as
-        short as they can be; what it does for any other label is left open. Of a shaped machine
-        the rewards are kept, but not what it was made of.
+        It has the states reachable under these labels, and short guards that separate them; its
+        behaviour on any other label is unspecified. The rewards of a shaped machine are kept, but
+        not its `shaping`.
+
+        Arguments:
+            labels: the labels that occur, such as `qrmax.load_map("map1").labels()`.
+            name: of the new machine; by default that of the old one.
 
         >>> task = RewardMachine.from_ltlf("F(coffee & !mail & F office)")
         >>> for edge in task.restricted([[], ["coffee"], ["mail"], ["office"]]).edges:
@@ -241,7 +257,7 @@ class RewardMachine:
 
     @property
     def propositions(self) -> frozenset[str]:
-        """Every proposition that some guard names."""
+        """The propositions that occur in guards."""
         return frozenset().union(*(edge.guard.propositions for edge in self.edges))
 
     @property
@@ -251,12 +267,12 @@ class RewardMachine:
 
     @property
     def is_random(self) -> bool:
-        """Whether some event has more than one outcome."""
+        """Whether this is a stochastic reward machine: some event has several outcomes."""
         return self.most_outcomes > 1
 
     def reachable(self) -> frozenset[str]:
-        """The states that some sequence of labels leads to, if every edge can be taken."""
-        reached = {self.initial, *([FELL_OFF] if self.undefined == "fail" else [])}
+        """The states reachable from the initial one, if every edge can be taken."""
+        reached = {self.initial, *([FAILED] if self.undefined == "fail" else [])}
         ahead = [self.initial]
         while ahead:
             targets = {edge.target for edge in self._edges_of[ahead.pop()]} - reached
@@ -265,25 +281,27 @@ class RewardMachine:
         return frozenset(reached)
 
     def counterexample(self, other: RewardMachine) -> Counterexample | None:
-        """The shortest labels after which the other machine does something else, or None.
+        """A shortest trace that separates this machine from another, or None if equivalent.
 
-        Machines do the same if they pay the same and end alike, whatever labels they read from
-        their initial states; what states are called does not matter, nor does
-        `consume_initial`: whether the label of the start is one of those that are read.
+        Machines are equivalent if they give the same rewards and end alike on every trace from
+        their initial states. Names of states do not matter, nor does `consume_initial`: whether
+        the label of the start is part of the trace.
 
-        >>> wanted = RewardMachine([Edge("s", "a & b", "t", 1)], initial="s", success=["t"])
+        >>> intended = RewardMachine([Edge("s", "a & b", "t", 1)], initial="s", success=["t"])
         >>> given = RewardMachine([Edge("s", "a", "t", 1)], initial="s", success=["t"])
-        >>> print(wanted.counterexample(given))
+        >>> print(intended.counterexample(given))
         at the start, reading {a}:
           task  's' -> 's', reward 0
           task  's' -> 't', reward 1
         """
         if not isinstance(other, RewardMachine):
-            raise ParameterError(f"{shown(other)} is no RewardMachine; qrmax.load_task reads one")
+            raise ParameterError(
+                f"{shown(other)} is not a RewardMachine; qrmax.load_task reads one"
+            )
         return counterexample(self, other)
 
     def equivalent(self, other: RewardMachine) -> bool:
-        """Whether the other machine does the same: see `counterexample`."""
+        """Whether two machines are equivalent: see `counterexample`."""
         return self.counterexample(other) is None
 
     def edges_of(self, state: str) -> Sequence[Edge]:
@@ -292,26 +310,26 @@ class RewardMachine:
         return self._edges_of[state]
 
     def index(self, state: str) -> int:
-        """The number of a state in the table form."""
+        """The index of a state in the table form."""
         self._check_state(state)
         return self._index[state]
 
     def outcomes(self, state: str, label: Iterable[str]) -> tuple[Outcome, ...]:
-        """What reading one label in `state` can do; the probabilities add up to 1, none is 0.
+        """The outcomes of reading a label in `state`; probabilities are positive and sum to 1.
 
-        Terminal states stay where they are and pay nothing.
+        Terminal states are absorbing, with reward 0.
         """
         self._check_state(state)
         read = as_label(label)
         return next(event.outcomes for event in self._cases[state] if event.guard.holds(read))
 
     def cases(self, state: str) -> list[Event]:
-        """What can happen in a state, to be tried in order; the guard of the last always holds."""
+        """The events of a state, to be tried in order; the guard of the last always holds."""
         self._check_state(state)
         return self._cases[state]
 
     def events(self, state: str) -> list[Event]:
-        """What can happen in a state: for each label exactly one of the guards holds.
+        """The events of a state with mutually exclusive guards: each label satisfies exactly one.
 
         >>> task = RewardMachine([Edge("s", "a", "t"), Edge("s", "b", "u")], initial="s")
         >>> for event in task.events("s"):
@@ -322,13 +340,13 @@ class RewardMachine:
         """
         return exclusive(self.cases(state))
 
-    def step(
-        self, state: str, label: Iterable[str], rng: np.random.Generator | None = None
-    ) -> MachineStep:
-        """Read one label in `state`. Terminal states stay where they are and pay nothing.
+    def step(self, state: str, label: Iterable[str], rng: Chance | None = None) -> MachineStep:
+        """Read one label in `state`. Terminal states are absorbing, with reward 0.
 
-        Where there are several outcomes one is drawn with `rng`, which is needed then and only
-        then: a certain event leaves it alone.
+        Arguments:
+            state: the current state.
+            label: the propositions that are true.
+            rng: the generator to draw from if there are several outcomes; not used otherwise.
         """
         read = as_label(label)
         outcomes = self.outcomes(state, read)
@@ -336,25 +354,26 @@ class RewardMachine:
         if len(outcomes) > 1:
             if rng is None:
                 raise TaskError(
-                    f"{self.name}: what {braced(read)} does in {state!r} is random; "
+                    f"{self.name}: the transition from {state!r} on {braced(read)} is stochastic; "
                     "give a generator to draw from, such as rng=np.random.default_rng(7)"
                 )
             chosen = outcomes[draw((o.probability for o in outcomes), rng.random())]
         return MachineStep(chosen.state, chosen.reward)
 
     def reset(self, label: Iterable[str]) -> str:
-        """The state at the start of an episode in a world state with this label."""
+        """The state at the start of an episode that begins in a state with this label."""
         read = as_label(label)
         state = self.first_state(read)
         if state is None:
             raise TaskError(
-                f"{self.name}: the start reads {braced(read)}, and what that does in "
-                f"{self.initial!r} is random; set consume_initial = false, or change the labels"
+                f"{self.name}: the start has the label {braced(read)}, on which the transition "
+                f"from {self.initial!r} is stochastic; set consume_initial = false, or change the "
+                "labels"
             )
         return state
 
     def without_start_label(self) -> RewardMachine:
-        """The same machine with `consume_initial=False`: it reads no label at the start."""
+        """The same machine with `consume_initial=False`, which reads no label at the start."""
         machine = copy.copy(self)
         machine.consume_initial = False
         if self.shaping is not None:
@@ -363,18 +382,18 @@ class RewardMachine:
         return machine
 
     def first_state(self, label: Label) -> str | None:
-        """Where an episode starts in a world state with this label; None where that is random."""
+        """The start state of an episode that begins with this label; None if it is stochastic."""
         if not self.consume_initial:
             return self.initial
         outcomes = self.outcomes(self.initial, label)
         return outcomes[0].state if len(outcomes) == 1 else None
 
-    def run(
-        self, trace: Iterable[Iterable[str]], rng: np.random.Generator | None = None
-    ) -> MachineRun:
-        """Read a whole sequence of labels from the initial state, and pay for each.
+    def run(self, trace: Iterable[Iterable[str]], rng: Chance | None = None) -> MachineRun:
+        """Read a sequence of labels from the initial state, collecting the rewards.
 
-        `rng` is what a random machine draws from, as in `step`.
+        Arguments:
+            trace: the labels.
+            rng: the generator that a stochastic machine draws from, as in `step`.
         """
         states, rewards = [self.initial], []
         for label in trace:
@@ -392,11 +411,11 @@ class RewardMachine:
         )
 
     def table(self, labels: Sequence[Label]) -> MachineTable:
-        """The machine over these labels, numbered in this order."""
+        """The transition and reward tables over these labels, numbered in this order."""
         return table_of(self, labels)
 
     def __str__(self) -> str:
-        """A table of the machine for people to read."""
+        """A text table of the machine."""
         head = ["from", "when", "to", "reward", "probability"]
         rows = [
             [e.source, str(e.guard), e.target, f"{e.reward:g}", f"{e.probability:g}"]
@@ -405,7 +424,7 @@ class RewardMachine:
         columns = 4 + any(edge.probability < 1.0 for edge in self.edges)
         lines = aligned(head[:columns], [row[:columns] for row in rows])
         title = f"{self.name}: {self.description}" if self.description else self.name
-        otherwise = "stay, reward 0" if self.undefined == "stay" else f"{FELL_OFF!r}, reward 0"
+        otherwise = "stay, reward 0" if self.undefined == "stay" else f"{FAILED!r}, reward 0"
         facts = {
             "initial": self.initial + (" (reads the start label)" * self.consume_initial),
             "success": ", ".join(sorted(self.success)) or "none",
@@ -445,9 +464,9 @@ class RewardMachine:
             raise TaskError(f"{self.name}: {error}") from error
 
     def _otherwise(self, state: str) -> Outcome:
-        """What a label does that no edge is for."""
-        falls_off = self.undefined == "fail" and state not in self.terminal
-        return Outcome(1.0, FELL_OFF if falls_off else state, 0.0)
+        """The outcome of a label that no edge matches."""
+        fails = self.undefined == "fail" and state not in self.terminal
+        return Outcome(1.0, FAILED if fails else state, 0.0)
 
     def _check_state(self, state: str) -> None:
         if state not in self._index:
@@ -461,7 +480,7 @@ def _names(what: str, names: Iterable[str]) -> frozenset[str]:
 
 
 def _checked(what: str, names: Iterable[str]) -> Iterable[str]:
-    """The names as given; a lone text is refused, since its letters would be taken for names."""
+    """The names as given; a single string is an error, since its letters would be names."""
     if isinstance(names, str):
         raise TaskError(f"{what} is {names!r}; allowed: a list of names, such as [{names!r}]")
     return names

@@ -1,19 +1,19 @@
-"""Reward shaping: a machine that pays on the way, without changing what is best.
+"""Potential-based reward shaping (Ng, Harada and Russell, 1999), with values of the machine.
 
-A state q is worth V(q) to someone who could choose every edge:
+The potential V(q) is the optimal value of state q if every edge could be chosen freely:
 
-    V(q) = max over edges of reward + gamma V(q'),  V = 0 at the ends.
+    V(q) = max over edges of reward + gamma V(q'),  V = 0 in terminal states.
 
-The shaped machine pays reward + gamma V(q') - V(q) for each step from q to q', also for those that
-stay. Along an episode the additions come to less V at its start, whatever is done in between. So
-all policies lose the same, and the best ones stay the best (Ng, Harada and Russell, 1999).
+The shaped machine gives reward + gamma V(q') - V(q) for each step from q to q', also if q' = q. The
+added terms of an episode telescope to -V at its start, whatever the agent does. So the value of
+every policy is lowered by the same amount, and optimal policies stay optimal.
 
-That needs V to be 0 where an episode ends. At the ends of the machine it is; where the world ends
-episodes on its own, labels must tell (`world_ends`), or agents would learn to look for such an end
-with much V unpaid.
+That requires V = 0 where an episode ends. In the terminal states of the machine it is; where the
+environment ends episodes on its own, labels must say so (`world_ends`), or agents would learn to
+seek such an end while V is large.
 
-V is worked out from below, until no edge makes it any larger, and what a step pays is 0 where it is
-no more than the rounding of its three parts. So the best edge of a state costs exactly nothing.
+V is computed by value iteration from below, to its fixed point, and a shaped reward no larger than
+the rounding error of its three terms is 0. So the best edge of a state has shaped reward exactly 0.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from qrmax.machines.edges import Edge
 from qrmax.machines.reward_machine import RewardMachine
 
 NEVER = Guard.parse("false")
-SHAPED = " (shaped)"  # the end of a shaped machine's name
-ROUNDING = 1e-12  # of a sum, relative to its largest part
-MOST_LOOKS = 20_000_000  # at edges, to find V: some seconds
+SHAPED = " (shaped)"  # suffix of a shaped machine's name
+ROUNDING = 1e-12  # of a sum, relative to its largest term
+MAX_UPDATES = 20_000_000  # of edges, in value iteration: a few seconds
 
 
 class Shaping(NamedTuple):
-    """How a shaped machine was made."""
+    """The provenance of a shaped machine."""
 
     unshaped: RewardMachine
     gamma: float
@@ -44,23 +44,23 @@ class Shaping(NamedTuple):
 def potentials(machine: RewardMachine, gamma: float) -> dict[str, float]:
     """V of every state."""
     check_range("gamma", gamma, above=0.0, below=1.0)
-    # Staying for nothing is always possible in time, so no state is worth less than nothing.
+    # Staying with reward 0 is possible under some label, so no value is negative.
     value = dict.fromkeys(machine.states, 0.0)
-    for _ in range(MOST_LOOKS // max(1, len(machine.edges)) + 1):
+    for _ in range(MAX_UPDATES // max(1, len(machine.edges)) + 1):
         before = dict(value)
-        for edge in reversed(machine.edges):  # most people begin at the start
-            worth = edge.reward + gamma * value[edge.target]
-            value[edge.source] = max(value[edge.source], worth)
+        for edge in reversed(machine.edges):  # most files list them from the start: fewer sweeps
+            backup = edge.reward + gamma * value[edge.target]
+            value[edge.source] = max(value[edge.source], backup)
         if value == before:
             return value
     raise SizeError(
-        f"{machine.name}: gamma is {gamma:g}, and what its states are worth takes more than "
-        f"{MOST_LOOKS} looks at its edges; give a smaller one"
+        f"{machine.name}: gamma is {gamma:g}, and value iteration takes more than {MAX_UPDATES} "
+        "updates; give a smaller one"
     )
 
 
 def shape(machine: RewardMachine, gamma: float, world_ends: Guard) -> RewardMachine:
-    """The machine with the potentials' part in every reward."""
+    """The machine with shaped rewards."""
     value = potentials(machine, gamma)
     edges = []
     for state in machine.states:
@@ -69,9 +69,15 @@ def shape(machine: RewardMachine, gamma: float, world_ends: Guard) -> RewardMach
         for guard, outcomes in machine.events(state):
             last_step = Guard((*guard.postfix, *world_ends.postfix, "&"))
             cases = [(last_step, 0.0), (guard, gamma)]  # the first that holds is taken
-            for when, left in cases[world_ends == NEVER :]:
+            for when, discount in cases[world_ends == NEVER :]:
                 edges += [
-                    Edge(state, when, target, _sum(reward, left * value[target], -value[state]), p)
+                    Edge(
+                        state,
+                        when,
+                        target,
+                        _sum(reward, discount * value[target], -value[state]),
+                        p,
+                    )
                     for p, target, reward in outcomes
                 ]
     shaped = RewardMachine(
@@ -88,7 +94,7 @@ def shape(machine: RewardMachine, gamma: float, world_ends: Guard) -> RewardMach
     return shaped
 
 
-def _sum(*parts: float) -> float:
-    """The sum; 0 where it is no more than the rounding of its parts."""
-    total = sum(parts)
-    return 0.0 if abs(total) <= ROUNDING * max(map(abs, parts)) else total
+def _sum(*terms: float) -> float:
+    """The sum; 0 if it is no more than the rounding error of its terms."""
+    total = sum(terms)
+    return 0.0 if abs(total) <= ROUNDING * max(map(abs, terms)) else total

@@ -1,14 +1,14 @@
-"""Tasks as files: the suffix says in which format. Built-in tasks load through the same function.
+"""Task files: the suffix determines the format. Built-in tasks load through the same function.
 
-    .toml            the form to write by hand           read and written, equal
+    .toml            to write by hand                    read and written, equal
     .json            the same keys; also RMSpec          read and written, equal (RMSpec: read)
     .dot .gv         Graphviz                            read and written, equal
     .mmd .mermaid    Mermaid state diagrams              read and written, equal
-    .hoa             automata tools                      read and written, doing the same
+    .hoa             automata tools                      read and written, equivalent
     .txt             Toro Icarte's reward machines       read
     .ltlf .ldlf .ppltl    formulas                       read
 
-Each format has a module in `formats`, with what it looks like.
+Each format has a module in `formats`, with an example.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from qrmax.source import HERE, Source, builtin_names, write_whole
 
 TASKS = Path(__file__).parent / "tasks"
 SUFFIX = ".toml"
-MOST_CHARACTERS = 8 * 2**20  # of a task: some 80,000 edges
+MAX_CHARACTERS = 8 * 2**20  # of a task: about 80,000 edges
 
-parse_task = toml.parse  # as text, a task is TOML
+parse_task = toml.parse  # the default text format is TOML
 format_task = toml.format
 
 _FORMATS = {
@@ -49,13 +49,13 @@ _WRITERS: Mapping[str, Callable[[RewardMachine], str]] = {
 }
 
 SUFFIXES = tuple(_READERS)
-"""Of the files that can be read."""
+"""The suffixes of files that can be read."""
 
 TaskSource = str | os.PathLike[str] | Formula
 """A source of a task: the name of a built-in one, the path of a file, or a formula."""
 
 AnyTask = TaskSource | RewardMachine
-"""A task wherever one is asked for."""
+"""Anything that is accepted as a task."""
 
 
 def task_names() -> list[str]:
@@ -76,17 +76,17 @@ def load_task(
     >>> load_task("F(coffee & F office)").run([{"coffee"}, {"office"}]).reward
     1.0
 
-    A formula is text, as here, or one of `qrmax.patterns`.
-
-    Files of Toro Icarte's reward machines (`.txt`) name propositions by letters: `letters` says
-    what they mean, such as `{"f": "coffee"}`; without it they are those of the Office World.
-    `compat` pays for falling off the machine, as the original does.
+    Arguments:
+        task: a name, a path, or a formula: text, as here, or one of `qrmax.patterns`.
+        letters: for files of Toro Icarte's reward machines (`.txt`), the propositions that letters
+            stand for, such as `{"f": "coffee"}`; by default those of the Office World.
+        compat: for such files, reproduce the original's reward on undefined labels.
     """
     return read_task(find_task(task), letters=letters, compat=compat)
 
 
 def find_task(task: TaskSource, folder: Path = TASKS, *, beside: Path = HERE) -> Source:
-    """The text of a task: a built-in one, a file, or a formula, in which case that is the text."""
+    """The source text of a task: a built-in one, a file, or the formula itself."""
     if isinstance(task, Formula):
         return formula.as_source(f"{task.logic}:{task}")
     try:
@@ -98,38 +98,45 @@ def find_task(task: TaskSource, folder: Path = TASKS, *, beside: Path = HERE) ->
 
 
 def save_task(machine: RewardMachine, path: str | os.PathLike[str]) -> None:
-    """Write a task to a file, whole or not at all, in the format that its suffix says."""
+    """Write a task to a file, atomically.
+
+    Arguments:
+        machine: the task.
+        path: the file, whose suffix determines the format.
+    """
     if not isinstance(machine, RewardMachine):
         raise ParameterError(
-            f"{shown(machine)} is no RewardMachine; RewardMachine.from_dfa makes one of a DFA"
+            f"{shown(machine)} is not a RewardMachine; RewardMachine.from_dfa makes one of a DFA"
         )
     try:
         data = write_task(machine, _suffix(path)).encode()
     except UnicodeEncodeError as error:
-        raise TaskError(f"{machine.name!r} holds a character that is no text: {error}") from error
+        raise TaskError(
+            f"{machine.name!r} holds a character that cannot be encoded: {error}"
+        ) from error
     write_whole(path, data)
 
 
 def read_task(
     source: Source, *, letters: Mapping[str, str] | None = None, compat: bool = False
 ) -> RewardMachine:
-    """Read a task from a text, in the format that the suffix of its name says."""
+    """Parse a task, in the format given by the suffix of the source's name."""
     suffix = _suffix(source.name)
-    if len(source.text) > MOST_CHARACTERS:
+    if len(source.text) > MAX_CHARACTERS:
         raise TaskError(
-            f"{source.name}: {len(source.text)} characters; the most allowed are {MOST_CHARACTERS}"
+            f"{source.name}: {len(source.text)} characters; allowed: at most {MAX_CHARACTERS}"
         )
     if suffix == ".txt":
         return toro_icarte.parse(source, letters=letters, compat=compat)
     if letters is not None or compat:
-        raise ParameterError(f"letters and compat are for .txt files; {source.name} is none")
+        raise ParameterError(f"letters and compat are for .txt files; {source.name} is not one")
     if suffix not in _READERS:
         raise UnknownNameError("format", suffix, _READERS)
     return _READERS[suffix](source)
 
 
 def write_task(machine: RewardMachine, suffix: str) -> str:
-    """A task as text, in the format of this suffix."""
+    """Format a task as text, in the format of this suffix."""
     if suffix not in _WRITERS:
         hint = f"{suffix} files can only be read" if suffix in _READERS else ""
         if suffix == ".drn":
@@ -137,12 +144,12 @@ def write_task(machine: RewardMachine, suffix: str) -> str:
         raise UnknownNameError("format", suffix, _WRITERS, hint=hint)
     if machine.shaping is not None and _FORMATS[suffix] not in (toml, json):
         raise TaskError(
-            f"{machine.name}: {suffix} cannot say that a task is shaped, nor by what to judge it; "
-            "write it as TOML or JSON, or write the plain task, which is its shaping.unshaped"
+            f"{machine.name}: {suffix} cannot represent reward shaping; write it as TOML or JSON, "
+            "or write the unshaped task, which is its shaping.unshaped"
         )
     return _WRITERS[suffix](machine)
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
-    """What a name ends in; one without an ending is taken for TOML."""
+    """The suffix of a path; without one, that of TOML."""
     return Path(path).suffix.lower() or SUFFIX

@@ -1,4 +1,4 @@
-"""What a reward machine may not be: each of these refuses one, and says why."""
+"""Validation of reward machines: each check raises a `TaskError` that says why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_ends(machine: RewardMachine) -> None:
-    """Ends are successes or failures, not both; nothing begins in one, and nothing leaves it."""
+    """Check that terminal states are success or failure, not both, absorbing and not initial."""
     name = machine.name
     if both := machine.success & machine.failure:
         raise TaskError(f"{name}: {sorted(both)[0]!r} is both a success and a failure")
@@ -28,7 +28,7 @@ def check_ends(machine: RewardMachine) -> None:
 def check_declared(
     machine: RewardMachine, declared: Sequence[str], used: Iterable[str], implied: Collection[str]
 ) -> None:
-    """Every state in use is declared, and none twice; what is `implied` may be declared, too."""
+    """Check that every state in use is declared once; `implied` ones may be declared, too."""
     times = Counter(declared)
     for state in used:
         if not times[state]:
@@ -42,18 +42,18 @@ def check_declared(
 
 
 def check_overlaps(machine: RewardMachine) -> None:
-    """No two edges of a state hold for the same label, unless they are alternatives."""
+    """Check that no two guards of a state overlap, unless they are alternatives."""
     for state in machine.states:
         edges = machine.edges_of(state)
         for later, edge in enumerate(edges, start=1):
-            for rival in edges[later:]:
-                if edge.guard == rival.guard and edge.probability < 1.0:
+            for other in edges[later:]:
+                if edge.guard == other.guard and edge.probability < 1.0:
                     continue  # alternatives of one event
-                label = edge.guard.overlap(rival.guard)
+                label = edge.guard.overlap(other.guard)
                 if label is not None:
                     raise TaskError(
                         f"{machine.name}: strict, but two edges of {state!r} overlap\n"
-                        f"  {edge!r}\n  {rival!r}\n"
-                        f"  both hold where exactly {braced(label)} is true;\n"
-                        f"  make one guard exclude the other, or drop strict: the first wins"
+                        f"  {edge!r}\n  {other!r}\n"
+                        f"  both hold for the label {braced(label)};\n"
+                        f"  make one guard exclude the other, or drop strict: the first is taken"
                     )

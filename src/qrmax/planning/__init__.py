@@ -1,1 +1,1 @@
-"""Solving what is known: exact values, policies and their evaluation."""
+"""Exact planning: value iteration, backward induction, policy evaluation, replanning."""

@@ -61,17 +61,17 @@ class Block(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """What a policy leads to: the pairs that it can reach, numbered as they are come upon.
+    """Markov chain of a policy: the pairs that it can reach, numbered in order of discovery.
 
     Pair i leads to `target[e]` with probability `weight[e]`, for e from `ends[i - 1]` to `ends[i]`;
     otherwise the episode ends there.
     """
 
-    number: IntArray  # [q, s], -1 where not known
+    number: IntArray  # [q, s], -1 if not known
     pair: IntArray  # [i], q |S| + s
     ends: NDArray[np.int64]  # [i]
-    reward: FloatArray  # [i], the mean that a step from here pays
-    worth: FloatArray  # [i], the mean of what the pairs it leads to are worth
+    reward: FloatArray  # [i], the mean reward of a step from here
+    worth: FloatArray  # [i], the mean value of the pairs it leads to
     stay: FloatArray  # [i], the probability that the episode goes on
     target: IntArray  # [e]
     weight: FloatArray  # [e]
@@ -96,15 +96,26 @@ class Order(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What is being computed, and where there is nothing to compute."""
+    """The value tables being computed, and the terminal pairs."""
 
     value: FloatArray  # [q, s], V
     gain: FloatArray  # [q, s], G
     done: BoolArray  # [q, s], the episode is over there and V is 0
 
 
+class Exploration(NamedTuple):
+    """Exploration bonuses, and optimistic values of what is unknown, by state-action pair.
+
+    A backup of (s, q, a) adds both bonuses once its model is known; until then it is `unknown`.
+    """
+
+    env_bonus: FloatArray  # [s, a], in every machine state
+    bonus: FloatArray  # [q, s, a]
+    unknown: FloatArray  # [q, s, a]
+
+
 class Rules(NamedTuple):
-    """How to compute it."""
+    """Discount factor, tolerance and limits of the computation."""
 
     gamma: float  # discount
     tolerance: float  # changes below this are not worth spreading, relative to the value
@@ -113,7 +124,7 @@ class Rules(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """What the world is taken to be: one model, or several of which the best is hoped for.
+    """Model of the world to plan with: one, or several of which the best is assumed.
 
     An option is an action together with one of the models, o = b |A| + a: where the best model
     counts, choosing among actions and among models is one choice. There are as many options as fill
@@ -132,7 +143,7 @@ class Belief(NamedTuple):
 
 
 class Stages(NamedTuple):
-    """The steps of an episode, and what is ahead in each of them."""
+    """The stages of an episode and their values."""
 
     gamma: float
     v_max: FloatArray  # [h]

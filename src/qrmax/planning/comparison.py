@@ -1,14 +1,14 @@
-"""Whether a policy is worth more than a number, which is far quicker to tell than what it is worth.
+"""Decide `V^pi >= threshold` from bounds, without full policy evaluation.
 
-The start distribution is spread along the policy, as in `policy_evaluation`. After t of at most T
-steps, with d_t(x) what is left of it on pair x, the value of the policy lies between
+The start distribution is propagated along the policy, as in `policy_evaluation`. After t of at most
+T steps, with d_t(x) the mass left on pair x, the value of the policy lies between
 
     C_t + gamma^t sum_x d_t(x) w    and    C_t + sum_x d_t(x) (gamma^t V*(x) - gamma^T w)
 
-where C_t is what has been collected, V* the optimum of episodes without a limit, and w <= 0 the
-worst that can happen for ever: the least reward over 1 - gamma, or 0 where nothing costs. (To be
-cut off at T can be to the good of a policy, but spares it no more than w.) A policy that wanders
-falls behind V* by a factor of gamma with each step, and is found out within a few.
+where C_t is the discounted reward collected so far, V* the optimal value of episodes without a
+limit, and w <= 0 the worst infinite return: the least reward over 1 - gamma, or 0 if no reward is
+negative. (Truncation at T may favour a policy, but by no more than w.) A policy that wanders falls
+behind V* by a factor of gamma at each step, so that a few steps decide.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_LIMIT = 2**62
 
 
 class Comparison:
-    """Compares the policies of a problem with a number."""
+    """Comparison of policy values with a threshold."""
 
     def __init__(self, solution: Solution) -> None:
         self._problem, self._gamma = solution.problem, solution.gamma
@@ -44,7 +44,7 @@ class Comparison:
         self._error = float((solution.problem.start().T * error).sum())
 
     def exceeds(self, policy: IntArray, threshold: float) -> bool | None:
-        """Whether a policy `[s, q]` is worth more than this; None where it is too close to tell."""
+        """Whether the value of a policy `[s, q]` exceeds a threshold; None if too close to tell."""
         model = model_of(self._problem)
         low, high = threshold - self._error, threshold + self._error
         least, most = kernels.bracket(

@@ -124,7 +124,7 @@ class _Compilations(event.Listener):
 
 
 class _Announcements(event.Listener):
-    """Passes on which kernel is compiled, so that whoever waits for a first call knows why."""
+    """Announces which kernel is compiled, so that whoever waits for a first call knows why."""
 
     def on_start(self, event: Any) -> None:
         notice.begin(event.data["dispatcher"])

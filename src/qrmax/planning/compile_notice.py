@@ -21,7 +21,7 @@ _progress: list[bool | None] = []  # what was asked for; the outermost call deci
 
 @contextlib.contextmanager
 def compile_notice(progress: bool | None) -> Iterator[None]:
-    """Tell of compilation, or do not; see `qrmax.live_line` for `progress`."""
+    """Announce compilation, if watched; see `qrmax.live_line` for `progress`."""
     _progress.append(progress)
     try:
         yield
@@ -30,7 +30,7 @@ def compile_notice(progress: bool | None) -> Iterator[None]:
 
 
 class Notice:
-    """Says that something is being compiled, once for all that follows at once."""
+    """Announces compilation, once for a series of kernels."""
 
     def __init__(self) -> None:
         self.depth = 0  # a kernel that calls another one has that compiled first

@@ -48,7 +48,7 @@ class ErrorBound:
 
     start_value: float
     success: float
-    mean_length: float | None  # None where there is no success
+    mean_length: float | None  # None if there is no success
 
 
 def value_error(
@@ -132,7 +132,7 @@ def _discounted_steps(gamma: float, steps: int) -> float:
 def followed_error(
     model: Model, gamma: float, limit: int, success: float, lengths: float
 ) -> ErrorBound:
-    """The rounding of spreading the start distribution along a policy for `limit` steps.
+    """The rounding of propagating the start distribution along a policy for `limit` steps.
 
     With t steps, each mass on a pair is off by at most t delta, relative, and by a negligible rest
     if the loop stopped early.

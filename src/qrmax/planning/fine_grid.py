@@ -1,9 +1,9 @@
-"""The optimum of a continuous problem, nearly: that of the same problem on a fine grid.
+"""Approximate optimum of a continuous problem: the exact optimum of its discretisation.
 
-What the grid costs is estimated by solving on a grid of half the points along each side, too: the
-difference between both is the error that is reported. Near a border or a goal, the value of a
+The discretisation error is estimated by solving on a grid of half the points along each side, too:
+the difference between both is the error that is reported. Near a border or a goal, the value of a
 position changes within about the noise of a move, so a grid has to be about as fine as that; and
-where both grids differ by much, it is cut finer, as long as that takes seconds and not minutes.
+if both grids differ by much, it is refined, as long as that takes seconds and not minutes.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from qrmax.problems.discretisation import FineGrid, discretise, n_successors
 from qrmax.problems.plane import FloatArray
 
 TOLERANCE = 1e-9  # of the Bellman equations: far below what the grid costs
-PART = 1.25  # how long a part of a cell is where nothing is said, in standard deviations of a move
-LEAST_PARTS, MOST_PARTS = 2, 16  # along a side of a cell, where nothing is said
+PART = 1.25  # default length of a part of a cell, in standard deviations of a move
+LEAST_PARTS, MOST_PARTS = 2, 16  # along a side of a cell, by default
 GOOD = 0.05  # a relative error that needs no finer grid
-AFFORDABLE = 2**24  # probabilities that a finer grid may have, where nothing is said
+AFFORDABLE = 2**24  # most transition probabilities that a refined grid may have by default
 
 
 class GridError(NamedTuple):
-    """By how much a solution differs from that on a grid with half as many points to a side."""
+    """Difference between a solution and that on a grid with half as many points to a side."""
 
     value: float  # in the start value
     success: float  # in the probability of success
 
     def relative(self, value: float, success: float) -> float:
-        """The larger of both, relative to what they are errors of."""
+        """Return the larger of the two relative errors."""
         pairs = zip(self, (value, success), strict=True)
         return max((error / abs(of) for error, of in pairs if of), default=0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class FineSolution:
-    """The optimum of a continuous problem, as far as a grid shows it.
+    """Approximate optimum of a continuous problem, found on a grid.
 
     >>> import qrmax
     >>> solution = qrmax.solve_continuous(qrmax.make("continuous/line/ab"), gamma=0.95)
@@ -57,8 +57,8 @@ class FineSolution:
     problem: ContinuousProblem
     gamma: float
     start_value: float  # of an episode from its start, discounted
-    success: float  # how likely it is
-    mean_length: float | None  # of the successful episodes; None where there are none
+    success: float  # its probability
+    mean_length: float | None  # of the successful episodes; None if there are none
     error: GridError
     grid: FineGrid
     q: FloatArray  # [s, q, a]: the value of every action at every point of the grid
@@ -88,12 +88,12 @@ class FineSolution:
 def solve_continuous(
     problem: ContinuousProblem, gamma: float = 0.9, per_cell: int | None = None
 ) -> FineSolution:
-    """The optimal values and policy of a continuous problem, nearly.
+    """Approximate the optimal value function and policy of a continuous problem on a grid.
 
-    `per_cell` is into how many parts a cell is cut along each side. By default a part is about as
-    long as the standard deviation of a move on that axis, there are 2 to 16 of them, and twice as
-    many where the error would be above 5 % and that can be afforded; if it is still, a warning says
-    so.
+    `gamma` is the discount factor. `per_cell` is the number of parts into which a cell is cut along
+    each side. By default a part is about as long as the standard deviation of a move on that axis,
+    there are 2 to 16 of them, and twice as many if the error would be above 5 % and that can be
+    afforded; if it still is, a warning says so.
     """
     check_continuous(problem)
     check_range("gamma", gamma, above=0.0, below=1.0)
@@ -131,7 +131,7 @@ def solve_continuous(
 
 
 class _Judged(NamedTuple):
-    """What the optimal policy brings on a grid."""
+    """Value and success probability of the optimal policy on a grid."""
 
     value: float
     success: float
@@ -150,12 +150,12 @@ def _solve(
 
 
 def _too_fine(problem: ContinuousProblem, parts: tuple[int, int]) -> bool:
-    """Whether a grid takes more than seconds, or cannot be."""
+    """Whether a grid takes more than seconds, or is too fine to be made."""
     return max(parts) > FINEST or n_successors(problem, FineGrid(problem.plane, parts)) > AFFORDABLE
 
 
 def _parts(problem: ContinuousProblem) -> tuple[int, int]:
-    """Into how many parts to cut a cell along x and along y, where nothing is said."""
+    """The default number of parts of a cell along x and along y."""
     noise = problem.plane.noise.tolist()
     x, y = (round(min(MOST_PARTS, 1.0 / (PART * s))) if s else MOST_PARTS for s in noise)
     return max(LEAST_PARTS, x), max(LEAST_PARTS, y)

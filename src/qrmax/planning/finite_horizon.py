@@ -1,16 +1,16 @@
-"""Backward induction: what is best in each of the H steps of an episode.
+"""Backward induction: optimal values of each of the H stages of an episode.
 
     Q_h(x, y, a) = max_b  R_b(x, a) + sum_k w_b(x, a, k) G_h(y, x_k) + rest_b(x, a) beyond_h(y)
                    + min(bonus_h, v_h),      all of it clipped at v_h
     V_h(x, y)    = max_a Q_h(x, y, a),       0 where the episode is over
     G_h(y, x')   = sum_j P(j | y, x') (R_Q(y, x', j) + gamma V_h+1(x', y_j))
     bonus_h      = flat(x, a) + slope(x, a) v_h + spread(x, a) sqrt(Var G_h)
-    v_h          = r_span sum_i gamma^i, the most that the H - h steps left can bring
+    v_h          = r_span sum_i gamma^i, the largest return of the H - h steps left
 
 for h = H - 1 down to 0, with V_H = 0. Where the machine is known, x is a world state and y a
-machine state; where it is not, x is a pair of both and there is one y. G_h is what arriving
-somewhere at the end of step h is worth. Only successors that were seen are listed; `rest` weighs
-what was not, and `beyond` says what that is worth: v_h, or the sum of G_h(y, .) over all x.
+machine state; if it is not, x is a pair of both and there is one y. G_h is the value of arriving
+somewhere at the end of step h. Only successors that were seen are listed; `rest` weighs
+what was not, and `beyond` is its value: v_h, or the sum of G_h(y, .) over all x.
 
 NumPy's version of this is `reference.backward_induction`.
 """
@@ -36,22 +36,22 @@ if TYPE_CHECKING:  # numba does not read annotations
     IndexArray = NDArray[np.uint64]
 
 LANES = 4
-"""Options are looked at so many at a time: successors are then looked up once for all of them."""
+"""Number of options per batch: successors are looked up once for all of them."""
 
 NEVER = 2**31 - 1
 
 NO_LIMIT = 1e290
-"""As `r_span`, where values are not to be clipped."""
+"""As `r_span`, if values are not to be clipped."""
 
 NO_CHOICE: IntArray = np.empty((0, 0, 0), dtype=np.int32)
-"""In place of a policy where none is asked for."""
+"""In place of a policy if none is asked for."""
 
 _compiled, _inner = compiled, inner
 _at = cast("Callable[[Any], int]", np.uint64)  # an index that needs no check for being negative
 
 
 def make_belief(n_x: int, n_options: int, n_succ: int) -> Belief:
-    """Room for models, of which nothing is known."""
+    """Allocate models in which every option is unknown."""
     shape = (n_x, -(-n_options // LANES) * LANES)
     reward = np.full(shape, np.inf)
     reward[:, n_options:] = -np.inf
@@ -68,7 +68,7 @@ def make_belief(n_x: int, n_options: int, n_succ: int) -> Belief:
 
 
 class Feeders(NamedTuple):
-    """What can lead to each x: `feeder` up to `ends[x]`, from where it ends for the x before."""
+    """Predecessors of each x: `feeder` up to `ends[x]`, from the end of the x before."""
 
     ends: IntArray  # [x]
     feeder: IntArray
@@ -77,7 +77,7 @@ class Feeders(NamedTuple):
 def make_stages(
     horizon: int, gamma: float, r_span: float, shape: tuple[int, int], *, hopeful: bool = False
 ) -> Stages:
-    """Room for a plan of so many steps with tables `[y, x]` of this shape.
+    """Allocate a plan of `horizon` stages with tables `[y, x]` of this shape.
 
     >>> make_stages(3, 0.5, 2.0, (1, 10)).v_max.tolist()
     [3.5, 3.0, 2.0]
@@ -86,7 +86,7 @@ def make_stages(
         ahead, beyond = np.zeros((horizon, *shape)), np.zeros((horizon, shape[0]))
     except MemoryError as error:
         raise ParameterError(
-            f"horizon is {horizon}: to plan so many steps for {shape[0] * shape[1]} pairs takes "
+            f"horizon is {horizon}: to plan that many steps for {shape[0] * shape[1]} pairs takes "
             f"{horizon * shape[0] * shape[1] * 8 / 1e9:,.0f} GB of memory; give a smaller one"
         ) from error
     v_max, most = np.empty(horizon), 0.0
@@ -207,7 +207,7 @@ def backward_induction(
 
 @_inner
 def _on_arrival(task: TaskModel, gamma: float) -> tuple[FloatArray, FloatArray, IndexArray]:
-    """What the machine does at (y, x), looked up once for all stages.
+    """Reward and successors of the machine at (y, x), looked up once for all stages.
 
     What it pays, `[y, x]`; how much each of its outcomes counts, and where in a flat table `[y, x]`
     it leads, `[j, y, x]`.
@@ -255,9 +255,9 @@ def stage_values(
 def stages_reached(
     succ: IntArray, task: TaskModel, done: BoolArray, starts: BoolArray, since: IntArray
 ) -> None:
-    """How soon an episode can reach each pair (y, x), into `since`; NEVER where it is over.
+    """The first stage at which an episode can reach each pair (y, x), into `since`; NEVER if over.
 
-    `succ[x, k]` is negative where there are fewer successors.
+    `succ[x, k]` is negative if there are fewer successors.
     """
     n_y, n_x = done.shape
     pairs = np.empty(done.size, np.int32)
@@ -286,7 +286,7 @@ def stages_reached(
 
 @_compiled
 def list_feeders(seen: Seen) -> Feeders:
-    """What can lead to each x."""
+    """List the predecessors of each x."""
     listed, outcome = seen.listed, seen.outcome
     ends = np.zeros(listed.size, np.int32)
     for x in range(listed.size):
@@ -304,7 +304,7 @@ def list_feeders(seen: Seen) -> Feeders:
 
 @_compiled
 def mark_upstream(feeders: Feeders, stale: BoolArray) -> None:
-    """Mark whatever can lead to what is marked."""
+    """Mark all ancestors of what is marked."""
     ends, feeder = feeders
     waiting = np.empty(stale.size, np.int32)
     count = 0
@@ -334,7 +334,7 @@ def follow_stages(
     gamma: float,
     limit: int,
 ) -> tuple[float, float, float]:
-    """What a policy `[h, q, s]` brings: value, success, and the mean of length x success."""
+    """Value of a policy `[h, q, s]`, its success, and the mean of length x success."""
     succ, prob, reward = env.succ, env.prob, env.reward
     label, next_state, task_prob, task_reward = task
     n_q, n_s = done.shape

@@ -33,7 +33,7 @@ class Scale(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Both factors, where episodes end, and the order to solve the machine in."""
+    """Both factors, the terminal pairs, and the order to solve the machine in."""
 
     env: EnvModel
     task: TaskModel
@@ -59,7 +59,7 @@ def model_of(problem: Problem) -> Model:
 
 
 def unlinked_env(n_states: int, n_actions: int, n_successors: int) -> EnvModel:
-    """A world of which nothing is known."""
+    """An environment model in which every state-action pair is unknown."""
     shape = (n_states, n_actions, n_successors)
     return EnvModel(
         succ=np.zeros(shape, dtype=np.int32),

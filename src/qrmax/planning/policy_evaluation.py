@@ -1,7 +1,7 @@
-"""How good a policy is, exactly: no episode is sampled.
+"""Exact policy evaluation: no episode is sampled.
 
-With a limit on the length of an episode, the start distribution is spread along the policy step by
-step. Without one, three linear systems are solved as value iteration is, with the action fixed:
+With a limit on the length of an episode, the start distribution is propagated along the policy step
+by step. Without one, three linear systems are solved as value iteration is, with the action fixed:
 
     V(x) = r(x) + gamma sum_x' P(x' | x) V(x')     discounted value
     h(x) = sum_x' P(x' | x) h(x'),  1 on success   probability of success
@@ -42,7 +42,7 @@ from qrmax.problems.problem import Problem, check_problem
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What following a policy from the start of an episode brings.
+    """Value, success probability and episode length of a policy, from the start distribution.
 
     >>> import qrmax
     >>> problem = qrmax.make("office/map1/exp1")
@@ -53,8 +53,8 @@ class Evaluation:
 
     start_value: float  # discounted reward
     success: float  # probability of success
-    mean_length: float | None  # of the successful episodes; None where there are none
-    nominal_length: int | None  # where the most likely outcome always happens; None: no success
+    mean_length: float | None  # of the successful episodes; None if there are none
+    nominal_length: int | None  # if the most likely outcome always happens; None: no success
     error_bound: ErrorBound | None = field(default=None, compare=False)  # None: sampled
 
 
@@ -64,12 +64,12 @@ def evaluate(
     gamma: float = 0.9,
     max_episode_steps: int | Literal["problem"] | None = "problem",
 ) -> Evaluation:
-    """How good a policy `[s, q]` is, exactly; or one that depends on the stage, `[h, s, q]`.
+    """Evaluate a policy `[s, q]`, or a non-stationary one `[h, s, q]`, exactly.
 
-    `max_episode_steps` limits the length of an episode: that of the problem by default (1000 for
-    the built-in worlds), None for no limit. What is cut off there is no success and pays no more.
-    A policy with stages is followed for no more steps than it has stages. `gamma` may be 1 where
-    there is a limit.
+    `gamma` is the discount factor; it may be 1 if episodes are limited. `max_episode_steps` limits
+    the length of an episode: that of the problem by default (1000 for the built-in worlds), None
+    for no limit. A truncated episode is no success and gets no further reward. A policy with stages
+    is followed for no more steps than it has stages.
     """
     check_problem(problem)
     if max_episode_steps == "problem":
@@ -109,7 +109,7 @@ def evaluate(
 def nominal_length(problem: Problem, policy: IntArray) -> int | None:
     """The length of an episode in which the most likely outcome always happens; None: no success.
 
-    This is a small part of what `evaluate` finds, and far quicker.
+    A small part of `evaluate`, and far quicker.
     """
     actions = _by_task_state(policy)
     limit = _limit(len(actions) if policy.ndim == 3 else None, problem.max_episode_steps)
@@ -117,7 +117,7 @@ def nominal_length(problem: Problem, policy: IntArray) -> int | None:
 
 
 def nominal_reward(problem: Problem, policy: IntArray) -> float:
-    """What an episode pays in which the most likely outcome always happens, undiscounted."""
+    """Undiscounted return of an episode in which the most likely outcome always happens."""
     model, actions = model_of(problem), _by_task_state(policy)
     limit = _limit(len(actions) if policy.ndim == 3 else None, problem.max_episode_steps)
     env, task, q, s = model.likeliest
@@ -134,9 +134,9 @@ def nominal_reward(problem: Problem, policy: IntArray) -> float:
 
 
 def warm_up(*, staged: bool = False) -> None:
-    """Compile what solving and evaluating take, or load it from numba's cache.
+    """Compile the kernels of solving and evaluating, or load them from numba's cache.
 
-    `staged`: what evaluating policies takes that depend on the stage, too.
+    `staged`: those for non-stationary policies, too.
     """
     mdp = TabularMDP([[[1]], [[1]]], [[[1.0]], [[1.0]]])
     task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
@@ -148,7 +148,7 @@ def warm_up(*, staged: bool = False) -> None:
 
 
 def _limit(stages: int | None, max_episode_steps: int | None) -> int | None:
-    """For how many steps a policy with so many stages, if it has any, can be followed."""
+    """The number of steps for which a policy with this many stages, if any, can be followed."""
     return min((n for n in (stages, max_episode_steps) if n is not None), default=None)
 
 

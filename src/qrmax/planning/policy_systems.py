@@ -5,8 +5,8 @@ For the pairs x of a layer, with everything that leaves the layer on the right-h
     (I - gamma P) v = b,   b(x) = r(x) + gamma sum over x' outside the layer of P(x' | x) V(x')
 
 Sweeps need about 1 / (1 - gamma) of themselves for this on recurrent chains, and forever on slowly
-mixing ones; elimination does not care. Its fill-in stays small where states are connected to few
-others nearby (corridors, grids), and where they are not, chains mix fast and a Krylov method needs
+mixing ones; elimination does not care. Its fill-in stays small if states are connected to few
+others nearby (corridors, grids), and if they are not, chains mix fast and a Krylov method needs
 a few products only: on large systems that is tried first.
 
 Pairs from which the policy never meets anything but zeros on the right-hand side have the value

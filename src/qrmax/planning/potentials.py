@@ -1,12 +1,12 @@
 """Constant potentials, which turn a reward on every step into rewards that are rare.
 
-Shaping by a potential Phi(q), with 0 where the episode is done, leaves the optimal policies as they
+Shaping by a potential Phi(q), with 0 in terminal pairs, leaves the optimal policies as they
 are and shifts the values (Ng, Harada and Russell 1999):
 
     R'(s, q, a, s', q') = R(s, q, a, s', q') + gamma Phi(q') - Phi(q),   V' = V - Phi
 
 With c(q) a typical reward of a step while the machine is in q, and Phi(q) = c(q) / (1 - gamma), the
-steps that pay just that pay nothing any more: a cost of 0.001 per step becomes a reward of
+steps with just that reward have none any more: a cost of 0.001 per step becomes a reward of
 0.001 / (1 - gamma) for ending the episode, which the moving front of `kernels.py` spreads in a few
 backups per pair. If steps cost this or that, c(q) is the median, and the front starts from values
 about as bad as never ending the episode, so that it is not drawn to where it has not been yet.

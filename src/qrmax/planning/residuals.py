@@ -15,7 +15,7 @@ _CHUNK = 2**15  # states whose action values are computed at a time
 
 
 class Residual(NamedTuple):
-    """How far V is from satisfying the Bellman equation, 0 where the episode is done."""
+    """Bellman residual of V; 0 in terminal pairs."""
 
     size: FloatArray  # [i, s], |T V - V| as computed, for the machine states asked for
     mass: (

@@ -1,4 +1,4 @@
-"""The exact optimum of a tabular problem in episodes of so many steps, by backward induction."""
+"""Backward induction on a tabular problem: its exact optimum for a finite horizon."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from qrmax.problems.problem import Problem, check_problem
 
 @dataclass(frozen=True, eq=False)
 class StagedSolution:
-    """The optimum of a problem in episodes of so many steps.
+    """Optimal value function and non-stationary policy for a finite horizon.
 
     >>> import qrmax
     >>> qrmax.solve_horizon(qrmax.make("office/map0/exp0"), 50)
@@ -39,7 +39,7 @@ class StagedSolution:
 
     @property
     def start_value(self) -> float:
-        """What an episode brings."""
+        """The expected return of an episode."""
         return float((self.problem.start() * self.value).sum())
 
     @property
@@ -55,9 +55,10 @@ class StagedSolution:
 
 
 def solve_horizon(problem: Problem, horizon: int, gamma: float = 1.0) -> StagedSolution:
-    """The optimal policy `[h, s, q]` of episodes that are cut off after `horizon` steps.
+    """Compute the optimal policy `[h, s, q]` of episodes of at most `horizon` steps.
 
-    Where the problem cuts them off earlier, the policy has no more stages than that.
+    `gamma` is the discount factor. If the problem truncates episodes earlier, the policy has no
+    more stages than that.
     """
     check_problem(problem)
     check_count("horizon", horizon)
@@ -78,7 +79,7 @@ def solve_horizon(problem: Problem, horizon: int, gamma: float = 1.0) -> StagedS
 
 
 def _truth(model: Model) -> Belief:
-    """The world as it is."""
+    """The true transition model of the world."""
     env = model.env
     n_states, n_actions, n_succ = env.succ.shape
     belief = make_belief(n_states, n_actions, n_actions * n_succ)

@@ -1,4 +1,4 @@
-"""The exact optimum of a tabular problem, by value iteration on its two factors."""
+"""Value iteration on the two factors of a tabular problem: its exact optimum."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEGLIGIBLE = 1e-300  # as in the sweeps
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The optimum of a problem.
+    """Optimal value function and policy of a problem.
 
     >>> import qrmax
     >>> solution = qrmax.solve(qrmax.make("office/map1/exp1"))
@@ -45,7 +45,7 @@ class Solution:
     gamma: float
     value: FloatArray  # [s, q]
     policy: IntArray  # [s, q], the first of equally good actions
-    backups: int  # how many Bellman backups it took
+    backups: int  # number of Bellman backups
     _solved: Solved
 
     @property
@@ -55,7 +55,7 @@ class Solution:
 
     @cached_property
     def q(self) -> FloatArray:
-        """The value of every action, `[s, q, a]`; made when first asked for."""
+        """The optimal action values, `[s, q, a]`; computed on first use."""
         model, tables, potential = self._solved.model, self._solved.tables, self._solved.potential
         table = kernels.action_values(model.env, tables, np.inf)
         table = np.where(tables.done[:, :, None], 0.0, table + potential[:, None, None])
@@ -65,7 +65,7 @@ class Solution:
     def error_bound(self) -> FloatArray:
         """The most by which each value can differ from the optimum, `[s, q]`, rounding included.
 
-        It is made when first asked for, from the Bellman residuals of the values.
+        Computed on first use, from the Bellman residuals of the values.
         """
         return value_error(model_of(self.problem), self._solved.value, self.gamma).T
 
@@ -92,12 +92,12 @@ class Solved(NamedTuple):
 
 
 def solve(problem: Problem, gamma: float = 0.9, *, tolerance: float = TOLERANCE) -> Solution:
-    """The optimal values and policy of a problem, with rewards discounted by `gamma`.
+    """Compute the optimal value function and policy of a problem.
 
-    `tolerance` is the largest error that any Bellman equation may have at the end, relative to the
-    value, or to what cancels in it if rewards have both signs or most steps cost something. The
-    error of a value is at most that of the equations times 1 / (1 - gamma); `error_bound` says what
-    has come of it. Values that do not settle are refused (`ConvergenceError`).
+    `gamma` is the discount factor. `tolerance` is the largest final Bellman residual, relative to
+    the value, or to the terms that cancel in it if rewards have both signs or most steps have a
+    cost. The error of a value is at most the residual times 1 / (1 - gamma); `error_bound` bounds
+    the error that remains. Values that do not converge raise a `ConvergenceError`.
     """
     check_problem(problem)
     check_range("gamma", gamma, above=0.0, below=1.0)

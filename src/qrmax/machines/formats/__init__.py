@@ -1,5 +1,5 @@
-"""The formats in which tasks are kept, one file each; `qrmax.machines.task_files` picks by suffix.
+"""Task file formats, one module each; `qrmax.machines.task_files` picks by suffix.
 
-Each module has `parse(source)`, and `format(machine)` where the format can be written. Nothing that
-is read is ever run as code.
+Each module has `parse(source)`, and `format(machine)` if the format can be written. Input is never
+executed as code.
 """

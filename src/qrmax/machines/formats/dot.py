@@ -10,11 +10,11 @@ r"""Tasks as DOT, the language of Graphviz.
       "start" -> "done" [label="office / 1.0"];
     }
 
-Edges are labelled as `drawn` says; Graphviz ignores attributes that it does not know, and so the
-others carry what a drawing does not show. In a file by others, the node with the shape `point` or
-`none` is where the first arrow comes from, and a `doublecircle` is a success.
+Edge labels are described in `drawn`; Graphviz ignores unknown attributes, which hold the settings
+that a drawing does not show. In files from elsewhere, the arrow to the initial state starts at a
+node with the shape `point` or `none`, and a `doublecircle` is a success.
 
-Read are nodes, edges and attributes; subgraphs, ports and HTML are refused.
+Nodes, edges and attributes are supported; subgraphs, ports and HTML are errors.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _DEFAULTS = ("graph", "node", "edge")
 
 
 def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
-    """A task as DOT text that `parse` reads back to an equal machine."""
+    """Format a task as DOT text that `parse` reads back to an equal machine."""
     ids = identifiers(machine.states, lambda name: _PLAIN.fullmatch(name) is not None)
     entry = unused("entry", {*ids.values()})
     lines = ['rankdir="LR";', f"name={_quote(machine.name)};"]
@@ -78,19 +78,19 @@ def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
 
 
 def parse(source: Source) -> RewardMachine:
-    """Read a task from DOT text."""
+    """Parse a task from DOT text."""
     return _Reader(source).machine()
 
 
 class _Reader:
-    """Reads statement after statement; there is nothing nested, and so nothing is recursive."""
+    """A parser of DOT; statements are not nested, so there is no recursion."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.drawing = Drawing(source)
         self.cursor = Cursor(source, _TOKEN)
-        self.entries: set[str] = set()  # nodes that only show where the first arrow comes from
-        self.led: dict[str, list[str]] = {}  # where edges without a label lead
+        self.entries: set[str] = set()  # sources of the arrow to the initial state
+        self.led: dict[str, list[str]] = {}  # [source]: targets of edges without a label
 
     def machine(self) -> RewardMachine:
         self._head()
@@ -100,8 +100,8 @@ class _Reader:
                 self.cursor.advance()
         self.cursor.advance()
         if self.cursor.token.kind != END:
-            raise self.cursor.error("one graph is enough: expected the end of the file")
-        self._leave_out_entries()
+            raise self.cursor.error("expected the end of the file after one graph")
+        self._resolve_entries()
         return self.drawing.machine()
 
     def _head(self) -> None:
@@ -117,7 +117,7 @@ class _Reader:
     def _statement(self) -> None:
         if self._word() == "subgraph" or self.cursor.at("{"):
             raise self.cursor.error(
-                "subgraphs are not read; expected a node, an edge or an attribute"
+                "subgraphs are not supported; expected a node, an edge or an attribute"
             )
         first = self._name()
         if self.cursor.at("="):
@@ -160,8 +160,8 @@ class _Reader:
         else:
             self.led.setdefault(start.text, []).append(end.text)
 
-    def _leave_out_entries(self) -> None:
-        """An edge without a label is the arrow to the initial state."""
+    def _resolve_entries(self) -> None:
+        """Take edges without a label as the arrow to the initial state."""
         for node, targets in self.led.items():
             if node not in self.entries:
                 raise TaskError(
@@ -171,16 +171,16 @@ class _Reader:
             self.drawing.names.pop(node)
             self.drawing.ends.pop(node, None)
             if self.drawing.initial is not None or len(targets) > 1:
-                raise TaskError(f"{self.source.name}: several arrows lead to initial states")
+                raise TaskError(f"{self.source.name}: several arrows mark an initial state")
             self.drawing.initial = targets[0]
         if self.drawing.initial is not None and self.drawing.initial not in self.drawing.names:
-            raise TaskError(f"{self.source.name}: the first arrow leads to no state")
+            raise TaskError(f"{self.source.name}: the arrow to the initial state has no target")
         for offset, start, _, end in self.drawing.arrows:
             if missing := [node for node in (start, end) if node not in self.drawing.names]:
                 line, column = self.source.place(offset)
                 raise self.source.error(
                     TaskError,
-                    f"{shown(missing[0])} is both a state and where the first arrow comes from",
+                    f"{shown(missing[0])} is both a state and the origin of the first arrow",
                     line=line,
                     column=column,
                 )
@@ -209,7 +209,7 @@ class _Reader:
 
 
 def _value(token: Token) -> str:
-    r"""What a quoted text says: `\n` is a new line, `&amp;` an ampersand."""
+    r"""The value of a quoted string: `\n` is a new line, `&amp;` an ampersand."""
     plain = _ESCAPED.sub(lambda found: _LINE_ENDS.get(found[1], found[1]), token.text)
     return _CODE.sub(_character, plain)
 
@@ -226,7 +226,7 @@ def _attributes(attributes: dict[str, str]) -> str:
 
 
 def _quote(text: str) -> str:
-    """A quoted text that Graphviz shows as it is meant, and that `_value` reads back."""
+    """A quoted string that Graphviz shows verbatim, and that `_value` reads back."""
     plain = _ENTITY.sub("&amp;", text)
     return '"' + "".join(map(_escape, plain)) + '"'
 

@@ -1,10 +1,10 @@
-"""What the formats that are drawings share: how an edge is labelled, how a state is called.
+"""Edge labels and state identifiers, shared by the formats that are drawings.
 
     coffee & !mail            the guard alone
-    office / 1.0              pays 1
-    office, p=0.8 / 1.0       happens with probability 0.8, and then pays 1
+    office / 1.0              reward 1
+    office, p=0.8 / 1.0       taken with probability 0.8, reward 1
 
-A drawing cannot show whether undefined labels fail, say: such settings stand beside it, as text.
+Settings that a drawing cannot show, such as `undefined`, are stored beside it, as text.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _FLAGS = {"true": True, "false": False}
 
 
 def edge_text(edge: Edge) -> str:
-    """The label of an edge; `read_edge` understands it."""
+    """Format the label of an edge, for `read_edge`."""
     chance = f", p={edge.probability!r}" if edge.probability < 1.0 else ""
     reward = f" / {edge.reward!r}" if edge.reward else ""
     return f"{edge.guard}{chance}{reward}"
 
 
 def read_edge(start: str, text: str, end: str) -> Edge:
-    """The edge of this label."""
+    """Parse the label of an edge."""
     parts = _EDGE_TEXT.fullmatch(text)
     if parts is None:
         raise TaskError(
@@ -56,18 +56,18 @@ def read_edge(start: str, text: str, end: str) -> Edge:
 
 
 def settings_of(machine: RewardMachine) -> dict[str, str]:
-    """What a drawing does not show, as far as it is not as usual."""
-    unusual = {
+    """The settings that a drawing does not show, except default values."""
+    settings = {
         "description": (machine.description, ""),
         "undefined": (machine.undefined, "stay"),
         "strict": (str(machine.strict).lower(), "false"),
         "consume_initial": (str(machine.consume_initial).lower(), "true"),
     }
-    return {key: value for key, (value, usual) in unusual.items() if value != usual}
+    return {key: value for key, (value, default) in settings.items() if value != default}
 
 
 def identifiers(names: Iterable[str], is_plain: Callable[[str], bool]) -> dict[str, str]:
-    """A name for each state that the format can write: its own where that is plain."""
+    """An identifier for each state that the format allows: its name if that is allowed."""
     states = [*names]
     taken = {name for name in states if is_plain(name)}
     found: dict[str, str] = {}
@@ -78,7 +78,7 @@ def identifiers(names: Iterable[str], is_plain: Callable[[str], bool]) -> dict[s
 
 
 class Drawing:
-    """A machine that is being read from a drawing: states and edges turn up in any order."""
+    """A machine being read from a drawing, with states and edges in any order."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -89,11 +89,11 @@ class Drawing:
         self.settings: dict[str, Any] = {"name": Path(source.name).stem}
 
     def mention(self, identifier: str) -> None:
-        """A state is there, under this name unless it is given another."""
+        """Add a state, named like its identifier unless it gets another name."""
         self.names.setdefault(identifier, identifier)
 
     def set(self, key: str, value: str) -> bool:
-        """Take a setting, if it is one of a machine."""
+        """Set an attribute of the machine; return whether it is one."""
         if key in ("name", "description", "undefined"):
             self.settings[key] = value
         elif key in ("strict", "consume_initial") and value in _FLAGS:
@@ -103,7 +103,7 @@ class Drawing:
         return True
 
     def machine(self) -> RewardMachine:
-        """The machine, once everything has been read."""
+        """Build the machine, after everything has been read."""
         if self.initial is None:
             raise TaskError(f"{self.source.name}: no initial state; an arrow must lead to it")
         if len({*self.names.values()}) < len(self.names):
@@ -135,5 +135,5 @@ def _number(what: str, text: str | None, otherwise: float) -> float:
         return otherwise
     number = number_of(text.strip())
     if number is None:
-        raise TaskError(f"the {what} {shown(text.strip())} of an edge is no number")
+        raise TaskError(f"the {what} {shown(text.strip())} of an edge is not a number")
     return number

@@ -1,4 +1,4 @@
-"""Which ends are good ones, in formats that do not say."""
+"""Success and failure states, inferred for formats that do not distinguish them."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ class Ends(NamedTuple):
         return self.success | self.failure
 
 
-def ends_by_pay(edges: Sequence[Edge], terminal: Iterable[str]) -> Ends:
-    """Terminal states that are entered for a positive reward are successes, the others failures.
+def ends_by_reward(edges: Sequence[Edge], terminal: Iterable[str]) -> Ends:
+    """Classify terminal states: success if entered with a positive reward, else failure.
 
-    One that is also entered without such a reward becomes two: these edges lead to a failure, named
-    after it. Where no end is paid for at all, reaching any of them is what is wanted.
+    One that is also entered without such a reward is split: those edges lead to a failure named
+    after it. If no terminal state is rewarded, all of them are successes.
 
     >>> edges = [Edge("0", "coffee", "1", 1.0), Edge("0", "mud", "1")]
-    >>> ends_by_pay(edges, ["1"]).failure
+    >>> ends_by_reward(edges, ["1"]).failure
     frozenset({'1 unpaid'})
     """
     every = frozenset(terminal)
-    paid = {edge.target for edge in edges if edge.reward > 0.0} & every
-    if not paid:
+    rewarded = {edge.target for edge in edges if edge.reward > 0.0} & every
+    if not rewarded:
         return Ends([*edges], every, frozenset())
     taken = {end for edge in edges for end in (edge.source, edge.target)} | every
-    unpaid = {end: unused(f"{end} unpaid", taken) for end in paid}
-    sorted_out = [
+    unpaid = {end: unused(f"{end} unpaid", taken) for end in rewarded}
+    classified = [
         edge
-        if edge.target not in paid or edge.reward > 0.0
+        if edge.target not in rewarded or edge.reward > 0.0
         else replace(edge, target=unpaid[edge.target])
         for edge in edges
     ]
-    split = {edge.target for edge in sorted_out} & {*unpaid.values()}
-    return Ends(sorted_out, every & paid, (every - paid) | split)
+    split = {edge.target for edge in classified} & {*unpaid.values()}
+    return Ends(classified, every & rewarded, (every - rewarded) | split)

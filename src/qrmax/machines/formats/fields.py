@@ -1,13 +1,13 @@
-"""A task as plain data, which is what TOML and JSON files hold.
+"""Tasks as plain data, the content of TOML and JSON files.
 
     {"name": ..., "initial": ..., "success": [...], "edges": [{"from": ..., "when": ...}]}
 
-An edge may have a list in place of its reward: `[[1.0, 0.5], [3.0, 0.4]]` pays 1 with probability
-0.5 and 3 with probability 0.4, and with what is left to 1 it does not happen. That is short for two
-edges with these rewards and probabilities.
+An edge may have a list in place of its reward: `[[1.0, 0.5], [3.0, 0.4]]` gives reward 1 with
+probability 0.5 and 3 with probability 0.4; with the remaining probability the edge is not taken.
+That is short for two edges with these rewards and probabilities.
 
-A shaped task is the plain one with `"shaped": {"gamma": ..., "world_ends": ...}`: its rewards are
-worked out again, and whoever reads it knows what to judge by.
+A shaped task is the unshaped one with `"shaped": {"gamma": ..., "world_ends": ...}`: the shaped
+rewards are recomputed when it is read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _WORDS: dict[type, str] = {
 
 
 def machine_of(source: Source, data: dict[str, Any]) -> RewardMachine:
-    """The machine that such data describes; what is wrong with it is named by its key."""
+    """Build the machine that the data describes; errors name the key."""
     check_keys(source, "", data, _MACHINE_KEYS, required=("initial", "edges"))
     for key in ("success", "failure", "states"):
         check_names(source, key, data.get(key, []))
@@ -69,7 +69,7 @@ def machine_of(source: Source, data: dict[str, Any]) -> RewardMachine:
 
 
 def make_machine(source: Source, edges: list[Edge], **settings: Any) -> RewardMachine:
-    """The machine of these edges; an error names the file."""
+    """Build a machine from edges; errors name the file."""
     try:
         return RewardMachine(edges, **settings)
     except QRMaxError as error:
@@ -77,7 +77,7 @@ def make_machine(source: Source, edges: list[Edge], **settings: Any) -> RewardMa
 
 
 def data_of(machine: RewardMachine) -> dict[str, Any]:
-    """All of a machine as plain data."""
+    """A machine as plain data."""
     if (how := machine.shaping) is not None:
         shaped = {"gamma": how.gamma, "world_ends": str(how.world_ends)}
         return {**data_of(how.unshaped), "shaped": shaped}
@@ -146,20 +146,20 @@ def _shaped(source: Source, machine: RewardMachine, how: dict[str, Any]) -> Rewa
 
 
 def _edges_of(source: Source, place: str, entry: Any) -> Iterator[Edge]:
-    """The edge that an entry describes, or several where its reward is a list."""
+    """The edge that an entry describes, or several if its reward is a list."""
     check_keys(source, place, entry, _EDGE_KEYS, required=("from", "when", "to"))
     try:
         guard = Guard.parse(entry["when"])
     except GuardError as error:
         raise TaskError(f"{source.name}, {place}.when: {error}") from error
     try:
-        for reward, chance in _pays(place, entry):
+        for reward, chance in _rewards(place, entry):
             yield Edge(entry["from"], guard, entry["to"], reward, chance)
     except TaskError as error:
         raise TaskError(f"{source.name}, {place}: {error}") from error
 
 
-def _pays(place: str, entry: dict[str, Any]) -> list[tuple[float, float]]:
+def _rewards(place: str, entry: dict[str, Any]) -> list[tuple[float, float]]:
     """The rewards of an edge, each with its probability."""
     reward = entry.get("reward", 0.0)
     if not isinstance(reward, list):
@@ -176,7 +176,7 @@ def _pays(place: str, entry: dict[str, Any]) -> list[tuple[float, float]]:
         raise TaskError(
             f"the probabilities of the rewards sum to {shown(total)}; allowed: above 0, at most 1"
         )
-    return [(pay, chance) for pay, chance in reward]
+    return [(value, chance) for value, chance in reward]
 
 
 def _is_number(value: object) -> bool:

@@ -1,9 +1,9 @@
 """Tasks as formulas: `F(coffee & F office) & G !decoration`.
 
-The suffix of a file says in which logic: `.ltlf`, `.ldlf`, `.ppltl`. Wherever a task is asked for,
-the formula itself will do; it is taken for LTLf unless it begins with the name of its logic, as
-`ldlf: <true*;coffee>tt` does. The machine pays 1 when the formula is first satisfied. In files,
-lines that begin with `#` are comments. The format can only be read.
+The suffix of a file determines the logic: `.ltlf`, `.ldlf`, `.ppltl`. Formulas are also accepted
+wherever a task is expected; they are LTLf unless they begin with the name of another logic, as
+`ldlf: <true*;coffee>tt` does. The machine gives reward 1 when the formula is first satisfied. In
+files, lines that begin with `#` are comments. The format is read-only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 
 
 def is_formula(text: str) -> bool:
-    """Whether a text is meant as a formula: names and paths have no spaces, brackets or signs.
+    """Whether a text is a formula: names and paths have no spaces, brackets or operators.
 
     >>> is_formula("F coffee"), is_formula("exp5"), is_formula("tasks/my.toml")
     (True, False, False)
@@ -34,24 +34,25 @@ def is_formula(text: str) -> bool:
 
 
 def as_source(text: str) -> Source:
-    """A formula as the text of a file without a name of its own.
+    """A formula as the text of an unnamed file.
 
     >>> as_source("ldlf: <coffee>tt")
     Source(name='formula.ldlf', text=' <coffee>tt')
     """
-    said = _LOGIC.match(text)
-    return Source(f"{UNNAMED}.{said[1] if said else LOGICS[0]}", text[said.end() if said else 0 :])
+    prefix = _LOGIC.match(text)
+    logic, start = (prefix[1], prefix.end()) if prefix else (LOGICS[0], 0)
+    return Source(f"{UNNAMED}.{logic}", text[start:])
 
 
 def _read(source: Source, logic: str) -> Formula:
-    """Read a formula; the error for one of another logic says so."""
+    """Parse a formula; an error says if it is one of another logic."""
     try:
         return Formula.read(source, logic)
     except FormulaError as error:
         fits = next((other for other in LOGICS if _can_read(source, other)), None)
         if fits is None:
             raise
-        hint = f"as {fits.upper()} it can be read: write '{fits}: ...', or a file .{fits}"
+        hint = f"it is valid {fits.upper()}: write '{fits}: ...', or a file .{fits}"
         raise FormulaError(f"{error}\n  {hint}") from None
 
 
@@ -63,7 +64,7 @@ def _can_read(source: Source, logic: str) -> bool:
 
 
 def parse(source: Source) -> RewardMachine:
-    """Read a task from a formula."""
+    """Parse a task from a formula."""
     path = Path(source.name)
     logic = path.suffix.lower().removeprefix(".")
     text = _COMMENT.sub(lambda comment: " " * len(comment[0]), source.text)

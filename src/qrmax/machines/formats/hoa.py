@@ -1,4 +1,4 @@
-"""Tasks as HOA, the format in which automata tools exchange automata (version 1).
+"""Tasks in HOA, the Hanoi Omega-Automata format (version 1) of automata tools.
 
     HOA: v1
     name: "exp1"
@@ -18,16 +18,16 @@
     [t] 1
     --END--
 
-What other tools read here is the language: the traces that end in success, as a deterministic
-automaton with accepting states. The guards of a state exclude one another, and staying is an edge,
-so what is read back is a machine that does the same, with the same names, but not with the same
-edges. `rewards` (of all edges, in order), `failure` (numbers of states), `description` and
-`consume-initial` are headers of ours, in lower case, which others are to ignore. HOA knows no
-chance: random machines are refused.
+Other tools read the language: the traces that end in success, as a deterministic automaton with
+accepting states. The guards of a state are mutually exclusive, and staying is an edge, so the
+machine that is read back is equivalent, with the same names, but not with the same edges. `rewards`
+(of all edges, in order), `failure` (numbers of states), `description` and `consume-initial` are
+headers of our own, in lower case, which other tools are to ignore. HOA has no probabilities:
+stochastic machines are refused.
 
-Of automata by others, deterministic ones with state-based Büchi acceptance are read. Accepting
-states are successes and end the episode, entering one pays 1; rejecting states that cannot be left
-are failures; a label that no edge is for is a failure, too.
+From other tools, deterministic automata with state-based Büchi acceptance are read. Accepting
+states are successes and end the episode, with reward 1 for entering one; rejecting states that
+cannot be left are failures; so is a label that no edge matches.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from pathlib import Path
 
 from qrmax.errors import GuardError, TaskError
 from qrmax.logic.guards import Guard, named
-from qrmax.machines.edges import EVERYWHERE, Edge
+from qrmax.machines.edges import ALWAYS, Edge
 from qrmax.machines.formats.fields import make_machine
 from qrmax.machines.formats.hoa_reader import HOAReader, State
 from qrmax.machines.formats.names import unused
@@ -45,13 +45,15 @@ from qrmax.machines.formats.number import number_of
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.source import Source
 
-MOST_COMPARISONS = 500_000  # of edges of the same state, to see that only one holds
+MAX_COMPARISONS = 500_000  # of edges of one state, to check determinism
 
 
 def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
-    """A task as HOA text; what `parse` makes of it does the same as the machine."""
+    """Format a task as HOA text that `parse` reads back to an equivalent machine."""
     if machine.is_random:
-        raise TaskError(f"{machine.name}: HOA has no chance in it; write random tasks as TOML")
+        raise TaskError(
+            f"{machine.name}: HOA has no probabilities; write stochastic reward machines as TOML"
+        )
     propositions = sorted(machine.propositions)
     numbers = {name: str(number) for number, name in enumerate(propositions)}
     rewards: list[str] = []
@@ -83,12 +85,12 @@ def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
 
 
 def parse(source: Source) -> RewardMachine:
-    """Read a task from HOA text."""
+    """Parse a task from HOA text."""
     return _Task(source, HOAReader(source)).machine()
 
 
 class _Task:
-    """What an automaton means as a task."""
+    """The interpretation of an automaton as a task."""
 
     def __init__(self, source: Source, automaton: HOAReader) -> None:
         self.source = source
@@ -102,10 +104,10 @@ class _Task:
         ends = self.success | self.failure
         inner = [state for state in self.states.values() if state.number not in ends]
         pairs = sum(len(state.edges) * (len(state.edges) - 1) // 2 for state in inner)
-        if pairs > MOST_COMPARISONS:
+        if pairs > MAX_COMPARISONS:
             raise self._error(
-                f"whether it is deterministic takes {pairs} comparisons of edges; "
-                f"at most {MOST_COMPARISONS} are made"
+                f"checking determinism takes {pairs} comparisons of edges; "
+                f"allowed: at most {MAX_COMPARISONS}"
             )
         complete = [self._is_complete(state) for state in inner]
         rewards = self._rewards()
@@ -131,7 +133,7 @@ class _Task:
         )
 
     def _names(self) -> dict[int, str]:
-        """The names of the states, each used once: in HOA they are only remarks."""
+        """Unique names of the states: HOA allows duplicates."""
         names: dict[int, str] = {}
         taken: set[str] = set()
         for state in self.states.values():
@@ -147,7 +149,7 @@ class _Task:
         return {s.number for s in self.states.values() if not s.accepting and s.is_sink}
 
     def _rewards(self) -> list[float]:
-        """What each edge pays: as told, or 1 for reaching an end."""
+        """The reward of each edge: as given, or 1 for reaching a success."""
         edges = [edge for state in self.states.values() for edge in state.edges]
         told = self.automaton.headers.get("rewards")
         if told is None:
@@ -163,10 +165,10 @@ class _Task:
         return rewards
 
     def _is_complete(self, state: State) -> bool:
-        """Whether some edge holds for every label; an error where two hold for one."""
+        """Whether every label matches some edge; an error if one matches two."""
         if state.implicit == len(state.edges) > 0:
             return state.implicit == 1 << len(self.automaton.propositions)
-        rest = EVERYWHERE
+        rest = ALWAYS
         try:
             for number, edge in enumerate(state.edges):
                 for other in state.edges[:number]:
@@ -188,7 +190,7 @@ class _Task:
 
     def _name(self, number: int) -> str:
         if number not in self.names:
-            raise self._error(f"there is no state {number}")
+            raise self._error(f"no state {number}")
         return self.names[number]
 
     def _error(self, message: str) -> TaskError:

@@ -1,4 +1,4 @@
-"""HOA text as data: headers, and states with edges. What they mean for a task is said in `hoa`."""
+"""A parser of HOA: headers, and states with edges. `hoa` interprets them as a task."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from qrmax.errors import GuardError
 from qrmax.logic.guards import MAX_TOKENS, Guard, is_proposition, written
-from qrmax.machines.edges import EVERYWHERE
+from qrmax.machines.edges import ALWAYS
 from qrmax.machines.formats.tokens import END, MARK, QUOTED, Cursor, Token
 from qrmax.source import Source
 
-MOST_PROPOSITIONS = 12  # of an automaton whose edges have no labels: it has 2^12 edges a state
+MAX_PROPOSITIONS = 12  # of an automaton with implicit labels: 2^12 edges per state
 
 _HEADER = "header"
 _TOKEN = re.compile(
@@ -32,7 +32,7 @@ _WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 _BUCHI = ["1", "Inf", "(", "0", ")"]
 
 
-class Leap(NamedTuple):
+class HOAEdge(NamedTuple):
     """An edge; `number` counts all edges of the file."""
 
     guard: Guard
@@ -42,25 +42,25 @@ class Leap(NamedTuple):
 
 @dataclass
 class State:
-    """A state as the file has it."""
+    """A state in the file."""
 
     number: int
     name: str
     accepting: bool
     label: str | None  # of all its edges
-    implicit: int = 0  # how many edges have no label: each number stands for one
-    edges: list[Leap] = field(default_factory=list)
+    implicit: int = 0  # number of edges with implicit labels
+    edges: list[HOAEdge] = field(default_factory=list)
 
     @property
     def is_sink(self) -> bool:
-        """Whether it can surely not be left."""
+        """Whether the state is a sink: its only edges are unconditional self-loops."""
         return bool(self.edges) and all(
-            edge.target == self.number and edge.guard == EVERYWHERE for edge in self.edges
+            edge.target == self.number and edge.guard == ALWAYS for edge in self.edges
         )
 
 
 class HOAReader:
-    """Reads an automaton with state-based Büchi acceptance."""
+    """A parser of automata with state-based Büchi acceptance."""
 
     def __init__(self, source: Source) -> None:
         self.cursor = Cursor(source, _TOKEN)
@@ -81,7 +81,7 @@ class HOAReader:
         return text_of(values[0]) if values else otherwise
 
     def number(self, token: Token) -> int:
-        """The whole number that a token is."""
+        """The integer value of a token."""
         if not _WHOLE.fullmatch(token.text) or token.kind == QUOTED:
             raise self.cursor.error("expected a number", token)
         return int(token.text)
@@ -99,7 +99,7 @@ class HOAReader:
             elif name not in self.headers:
                 self.headers[name] = values
             elif name in ("Start", "AP", "Acceptance", "States"):
-                raise self.cursor.error("one header of a kind is enough", header)
+                raise self.cursor.error("expected this header only once", header)
             if name == "AP":
                 self._take_propositions(values[1:])
         given = self.headers.get("Acceptance", [])
@@ -138,15 +138,17 @@ class HOAReader:
             state.implicit += 1
         target = self.number(self.cursor.advance())
         if self.cursor.at("&"):
-            raise self.cursor.error("several successors at once are not read; expected one")
+            raise self.cursor.error("alternation is not supported; expected one successor")
         if self._acceptance():
-            raise self.cursor.error("accepting edges are not read; expected a plain one", place)
-        state.edges.append(Leap(Guard.parse(text), target, self.n_edges))
+            raise self.cursor.error(
+                "transition-based acceptance is not supported; expected a plain edge", place
+            )
+        state.edges.append(HOAEdge(Guard.parse(text), target, self.n_edges))
         self.n_edges += 1
 
     def _implicit(self, number: int) -> str:
-        """The label of the edge of this number, where edges have none: its bits say it."""
-        if len(self.propositions) > MOST_PROPOSITIONS or number >= 1 << len(self.propositions):
+        """The implicit label of an edge: the bits of its number are the propositions."""
+        if len(self.propositions) > MAX_PROPOSITIONS or number >= 1 << len(self.propositions):
             raise self.cursor.error("all labels are used up; expected the next state")
         literals = [
             name if number >> bit & 1 else f"!{name}" for bit, name in enumerate(self.propositions)
@@ -154,7 +156,7 @@ class HOAReader:
         return " & ".join(literals) or "true"
 
     def _bracketed(self) -> str:
-        """A label between brackets, as a guard of ours."""
+        """A label between brackets, as the text of a guard."""
         place = self.cursor.advance()
         found: list[Token] = []
         while not self.cursor.at("]"):
@@ -168,7 +170,7 @@ class HOAReader:
         text = " ".join(map(self._item, tokens))
         if len(text) > 20 * MAX_TOKENS:
             raise self.cursor.error(
-                "a label that is too long once its aliases are written out; expected less", place
+                "a label that is too long after its aliases are expanded; expected less", place
             )
         try:
             Guard.parse(text)
@@ -188,7 +190,7 @@ class HOAReader:
         raise self.cursor.error("expected the number of a proposition, or an alias", token)
 
     def _acceptance(self) -> bool:
-        """Whether `{0}` follows, and past it."""
+        """Read acceptance sets, if any; return whether set 0 is among them."""
         if not self.cursor.at("{"):
             return False
         self.cursor.advance()
@@ -203,5 +205,5 @@ class HOAReader:
 
 
 def text_of(token: Token) -> str:
-    """What a token says; in quotes, a backslash keeps the next character as it is."""
+    """The text of a token; in quotes, a backslash escapes the next character."""
     return _ESCAPED.sub(r"\1", token.text) if token.kind == QUOTED else token.text

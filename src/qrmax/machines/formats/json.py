@@ -1,4 +1,4 @@
-"""Tasks as JSON: the keys are those of a TOML file. RMSpec files are recognised by theirs."""
+"""Tasks as JSON, with the keys of TOML files; RMSpec files are recognised by their keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qrmax.source import Source
 
 
 def parse(source: Source) -> RewardMachine:
-    """Read a task from JSON text, ours or an RMSpec."""
+    """Parse a task from JSON text, in our own format or RMSpec."""
     data = _read(source)
     if isinstance(data, dict) and rmspec.is_spec(data):
         return rmspec.machine_of(source, data)
@@ -21,7 +21,7 @@ def parse(source: Source) -> RewardMachine:
 
 
 def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
-    """A task as JSON text that `parse` reads back to an equal machine."""
+    """Format a task as JSON text that `parse` reads back to an equal machine."""
     return json.dumps(data_of(machine), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -39,11 +39,11 @@ def _read(source: Source) -> Any:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON leaves open what a repeated key means, so it means nothing here."""
+    """Reject repeated keys, whose meaning JSON leaves open."""
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:
-            raise ValueError(f"the key {key[:80]!r} stands there twice")
+            raise ValueError(f"duplicate key {key[:80]!r}")
         table[key] = value
     return table
 

@@ -12,9 +12,9 @@
         done --> [*]
         class done success
 
-Edges are labelled as `drawn` says. What a drawing does not show stands in comments that the reader
-understands: `%% undefined: "fail"`. States that lead to `[*]` are ends, successes unless their
-class is `failure`. Composite states, notes and forks are refused.
+Edge labels are described in `drawn`. Settings that a drawing does not show are stored in comments:
+`%% undefined: "fail"`. States that lead to `[*]` are terminal, successes unless their class is
+`failure`. Composite states, notes and forks are errors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from qrmax.source import Source
 _OUTSIDE = "[*]"
 _ID = r"[A-Za-z_]\w*"
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
-_KEYWORDS = (  # an identifier that begins like one of these may be taken for it
+_KEYWORDS = (  # Mermaid may misread an identifier that begins with one of these
     *("accdescr", "acctitle", "as", "choice", "class", "click", "default", "direction", "end"),
     *("fork", "hide", "href", "join", "note", "right", "left", "scale", "state", "style"),
 )
@@ -60,7 +60,7 @@ _ALLOWED = (
 
 
 def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
-    """A task as Mermaid text that `parse` reads back to an equal machine."""
+    """Format a task as Mermaid text that `parse` reads back to an equal machine."""
     ids = identifiers(machine.states, _is_plain)
     lines = ["direction LR"]
     lines += [f"%% {key}: {_quote(value)}" for key, value in settings_of(machine).items()]
@@ -83,7 +83,7 @@ def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
 
 
 def parse(source: Source) -> RewardMachine:
-    """Read a task from Mermaid text."""
+    """Parse a task from Mermaid text."""
     drawing = Drawing(source)
     classes: dict[str, str] = {}
     for number, offset, line in _statements(source, drawing):
@@ -103,7 +103,7 @@ def parse(source: Source) -> RewardMachine:
                 drawing.names[state[1]] = _decode(state[2].strip())
         else:
             raise source.error(
-                TaskError, f"not understood: {shown(line)}", line=number, note=_ALLOWED
+                TaskError, f"unknown statement {shown(line)}", line=number, note=_ALLOWED
             )
     for name in drawing.ends:
         drawing.ends[name] = FAILURE if classes.get(name) == FAILURE else SUCCESS
@@ -111,7 +111,7 @@ def parse(source: Source) -> RewardMachine:
 
 
 def _statements(source: Source, drawing: Drawing) -> Iterator[tuple[int, int, str]]:
-    """The lines of the diagram: their number, their offset, what they say."""
+    """The statements of the diagram: line number, offset, text."""
     lines = [line.strip() for line in source.lines()]
     offsets = [0]
     for line in source.lines():
@@ -139,7 +139,7 @@ def _after_title(source: Source, drawing: Drawing, lines: list[str]) -> int:
             quoted = title[1].startswith('"')
             name = _unquote(source, number + 1, title[1]) if quoted else title[1]
             drawing.set("name", name)
-    raise source.error(TaskError, "the block '---' of the title does not end", line=1)
+    raise source.error(TaskError, "the title block '---' is not closed", line=1)
 
 
 def _take_arrow(
@@ -151,7 +151,7 @@ def _take_arrow(
     if start == _OUTSIDE:
         if end == _OUTSIDE or drawing.initial is not None:
             raise drawing.source.error(
-                TaskError, "there is to be one arrow '[*] --> state'", line=number
+                TaskError, "needed: exactly one arrow '[*] --> state'", line=number
             )
         drawing.initial = end
     elif end == _OUTSIDE:
@@ -165,7 +165,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _encode(text: str, marks: str) -> str:
-    """A text in which Mermaid's own marks are written as their numbers."""
+    """Escape Mermaid's special characters as numeric entities."""
     plain = set(text) - {*marks} - {c for c in text if not c.isprintable()}
     return "".join(c if c in plain else f"#{ord(c)};" for c in text)
 
@@ -179,7 +179,7 @@ def _decode(text: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """A text on one line; braces would be taken for a directive in a comment."""
+    """A quoted string on one line, without braces, which would be a directive in a comment."""
     return json.dumps(text).replace("{", "\\u007b").replace("}", "\\u007d")
 
 

@@ -1,10 +1,10 @@
-"""Names for states that a file has none for."""
+"""Fresh names for states."""
 
 from __future__ import annotations
 
 
 def unused(name: str, taken: set[str]) -> str:
-    """A name that is free: the one given, or a longer one where it is taken.
+    """A fresh name: the one given, extended if it is taken.
 
     >>> unused("done", {"done", "start"})
     'done_'

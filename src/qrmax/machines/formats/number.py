@@ -1,4 +1,4 @@
-"""Numbers as they stand in texts."""
+"""Numeric literals in text formats."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _NUMBER = re.compile(NUMBER, re.ASCII)
 
 
 def number_of(text: str) -> float | None:
-    """The number that the text is, and None where it is none: float() takes far more."""
+    """The value of a numeric literal, or None; stricter than float()."""
     return float(text) if _NUMBER.fullmatch(text) else None

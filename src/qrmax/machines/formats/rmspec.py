@@ -1,11 +1,11 @@
-"""RMSpec: tasks as JSON in which each edge waits for one event.
+"""RMSpec: tasks as JSON in which each edge is triggered by one event.
 
     {"name": "deliver", "initial_state": "s0", "terminal_states": ["s2"],
      "transitions": [{"from_state": "s0", "event": "coffee", "to_state": "s1", "reward": 0}]}
 
-An event is a proposition here; where several are true, the first edge of the file wins. Events
-that no edge waits for change nothing. What is said of the environment (`env_id`, `version`) is left
-out. It can only be read: TOML and JSON say more.
+An event is a proposition here; if several are true, the first edge in the file is taken. Events
+without an edge change nothing. The keys about the environment (`env_id`, `version`) are ignored.
+The format is read-only: TOML and JSON are more expressive.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from qrmax.errors import TaskError, shown
 from qrmax.logic.guards import is_proposition, written
 from qrmax.machines.edges import Edge
-from qrmax.machines.formats.ends import ends_by_pay
+from qrmax.machines.formats.ends import ends_by_reward
 from qrmax.machines.formats.fields import check_keys, check_names, make_machine
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.source import Source
@@ -41,12 +41,12 @@ _EDGE_KEYS: dict[str, tuple[type, ...]] = {
 
 
 def is_spec(data: dict[str, Any]) -> bool:
-    """Whether this looks like an RMSpec, and not like a task of ours."""
+    """Whether the data is an RMSpec, not a task in our own format."""
     return "transitions" in data or "initial_state" in data
 
 
 def machine_of(source: Source, data: dict[str, Any]) -> RewardMachine:
-    """The machine that an RMSpec describes."""
+    """Build the machine that an RMSpec describes."""
     check_keys(source, "", data, _KEYS, required=("initial_state", "transitions"))
     for key in ("states", "terminal_states", "event_vocabulary"):
         check_names(source, key, data.get(key, []))
@@ -56,10 +56,10 @@ def machine_of(source: Source, data: dict[str, Any]) -> RewardMachine:
         for number, entry in enumerate(data["transitions"])
     ]
     named = data.get("terminal_states", [])
-    ends = ends_by_pay([edge for edge in edges if edge.source not in named], named)
+    ends = ends_by_reward([edge for edge in edges if edge.source not in named], named)
     return make_machine(
         source,
-        ends.edges,  # what a file says of terminal states is never used
+        ends.edges,  # without edges from terminal states, which are never taken
         initial=data["initial_state"],
         success=ends.success,
         failure=ends.failure,
@@ -79,7 +79,7 @@ def _edge_of(source: Source, place: str, entry: Any, vocabulary: list[str] | Non
         )
     if not is_proposition(event):
         raise TaskError(
-            f"{source.name}, {place}.event: {shown(event)} is no name of a proposition; "
+            f"{source.name}, {place}.event: {shown(event)} is not the name of a proposition; "
             "allowed: any text in one line, without quotes"
         )
     ends = entry["from_state"], entry["to_state"]

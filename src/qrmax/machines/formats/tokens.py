@@ -1,4 +1,4 @@
-"""Reading a text token by token, for formats that are more than lines."""
+"""A tokenizer for formats that are not line-based."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from qrmax.errors import TaskError, shown
 from qrmax.source import Source
 
 MARK, QUOTED, SPACE, COMMENT, END = "mark", "quoted", "space", "comment", "end"
-"""Kinds of tokens; a format may have others."""
+"""Token kinds; a format may have others."""
 
 _COMMENT_ENDS = re.compile(r"/\*|\*/")
 
 
 class Token(NamedTuple):
-    """A piece of a text: of what kind, what it says (without quotes), and where it begins."""
+    """A token: its kind, its text (without quotes) and its offset."""
 
     kind: str
     text: str
@@ -24,10 +24,10 @@ class Token(NamedTuple):
 
 
 class Cursor:
-    """Goes through the tokens of a text, and says where it is when something is wrong.
+    """A position in the token sequence of a text, with errors that point at it.
 
-    The pattern has a named group for each kind of token; spaces are left out. After the last token
-    the kind is END, however often one goes on.
+    The pattern has a named group for each kind of token; spaces are skipped. After the last token
+    all further ones are END.
     """
 
     def __init__(self, source: Source, pattern: re.Pattern[str]) -> None:
@@ -36,23 +36,23 @@ class Cursor:
         self.token = next(self._tokens)
 
     def advance(self) -> Token:
-        """Go on, and return what was here."""
+        """Move to the next token, and return the current one."""
         here = self.token
         self.token = next(self._tokens)
         return here
 
     def at(self, mark: str) -> bool:
-        """Whether this mark is here; the same between quotes is none."""
+        """Whether the current token is this mark, unquoted."""
         return self.token.kind == MARK and self.token.text == mark
 
     def skip(self, mark: str) -> None:
-        """Go past a mark, which has to be here."""
+        """Skip a mark, which must be the current token."""
         if not self.at(mark):
             raise self.error(f"expected {mark!r}")
         self.advance()
 
     def error(self, message: str, token: Token | None = None) -> TaskError:
-        """An error that shows where this token is, or the one that is here."""
+        """An error at this token, or at the current one."""
         place = token or self.token
         found = "the end" if place.kind == END else shown(place.text)
         line, column = self.source.place(place.offset)
@@ -79,13 +79,13 @@ def _tokens(source: Source, pattern: re.Pattern[str]) -> Iterator[Token]:
 
 
 def _after_comment(source: Source, start: int) -> int:
-    """Where a comment ends; there may be others in it."""
+    """The offset of the end of a comment; comments can be nested."""
     depth = 0
     for mark in _COMMENT_ENDS.finditer(source.text, start):
         depth += 1 if mark[0] == "/*" else -1
         if depth == 0:
             return mark.end()
-    raise _error(source, "a comment that does not end", start)
+    raise _error(source, "a comment that is not closed", start)
 
 
 def _error(source: Source, message: str, offset: int) -> TaskError:

@@ -1,4 +1,4 @@
-"""Tasks as the text files of Toro Icarte's reward machines.
+"""Tasks in the text format of Toro Icarte's reward machines.
 
     0      # initial state
     [2]    # terminal states
@@ -7,16 +7,16 @@
     (1,1,'!g&!n',ConstantRewardFunction(0))
     (1,2,'g&!n',ConstantRewardFunction(1))
 
-A guard is an "or" of "and" of letters, each perhaps with `!`, or `True`. The original runs each
-line as Python code; here a line is what it looks like, or refused. Letters stand for propositions:
-without `letters` they are those of the Office World.
+A guard is a disjunction of conjunctions of letters, each optionally negated by `!`, or `True`. The
+original evaluates each line as Python code; here lines are parsed, never executed. Letters stand
+for propositions, by default those of the Office World.
 
-As in the original, the label of the start state is not read, and a label that no edge is for ends
-the episode. There, all ends are one state, so that a label that no edge is for also pays what a
-terminal edge of the state pays, although its guard does not hold: stepping on a plant delivers the
-coffee. That is left out, unless `compat` asks for it.
+As in the original, the label of the start state is not read, and a label that no edge matches ends
+the episode. There, all terminal states are one, so that an unmatched label also gives the reward of
+a terminal edge of the state, although its guard does not hold: stepping on a plant delivers the
+coffee. This is reproduced only with `compat`.
 
-Two comments are understood: `# name: ...` and `# description: ...`. The format can only be read.
+Two comments have a meaning: `# name: ...` and `# description: ...`. The format is read-only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 from qrmax.errors import ParameterError, QRMaxError, TaskError, shown
 from qrmax.logic.guards import Guard, is_proposition, written
 from qrmax.machines.edges import Edge
-from qrmax.machines.formats.ends import ends_by_pay
+from qrmax.machines.formats.ends import ends_by_reward
 from qrmax.machines.formats.fields import make_machine
 from qrmax.machines.formats.number import NUMBER
 from qrmax.machines.reward_machine import RewardMachine
@@ -41,7 +41,7 @@ OFFICE_LETTERS: Mapping[str, str] = {
     "g": "office",
     "n": "decoration",
 }
-"""What the letters of the Office World stand for."""
+"""The propositions of the letters of the Office World."""
 
 _WHOLE = r"\s*(-?\d{1,9})\s*"
 _INITIAL = re.compile(_WHOLE)
@@ -59,7 +59,7 @@ _REMARK = re.compile(r"\s*(name|description):\s*(.*?)\s*")
 def parse(
     source: Source, *, letters: Mapping[str, str] | None = None, compat: bool = False
 ) -> RewardMachine:
-    """Read a task from such a text; `compat` pays for falling off as the original does."""
+    """Parse a task; `compat` reproduces the original's reward on unmatched labels."""
     meaning = OFFICE_LETTERS if letters is None else _checked(letters)
     about = {"name": Path(source.name).stem}
     lines = [*_lines(source, about)]
@@ -83,11 +83,11 @@ def parse(
     ends_named = [str(int(number)) for number in re.findall(r"-?\d+", terminal)]
     edges = [_edge(source, number, line, meaning) for number, line in rest]
     used = [edge for edge in edges if edge.source not in ends_named]  # as the original does
-    ends = ends_by_pay(used, ends_named)
-    falling_off = _falling_off(ends.edges, ends.all) if compat else []
+    ends = ends_by_reward(used, ends_named)
+    unmatched = _unmatched(ends.edges, ends.all) if compat else []
     return make_machine(
         source,
-        [*ends.edges, *falling_off],
+        [*ends.edges, *unmatched],
         initial=str(int(initial)),
         success=ends.success,
         failure=ends.failure,
@@ -98,7 +98,7 @@ def parse(
 
 
 def _lines(source: Source, about: dict[str, str]) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers, and without comments."""
+    """The nonempty lines with their numbers, without comments."""
     for number, line in enumerate(source.lines(), start=1):
         content, _, comment = line.partition("#")
         if remark := _REMARK.fullmatch(comment):
@@ -120,10 +120,10 @@ def _edge(source: Source, number: int, line: str, letters: Mapping[str, str]) ->
     if text != "True" and not _GUARD.fullmatch(text):
         raise source.error(
             TaskError,
-            f"the guard {shown(text)} is not one of this format",
+            f"the guard {shown(text)} is not valid in this format",
             line=number,
             column=parts.start("guard") + 1,
-            note="allowed: letters, each perhaps with '!', joined by '&' and '|'; or True",
+            note="allowed: letters, each optionally with '!', joined by '&' and '|'; or True",
         )
     named = _LETTER.sub(lambda letter: written(letters.get(letter[0], letter[0])), text)
     try:
@@ -133,8 +133,8 @@ def _edge(source: Source, number: int, line: str, letters: Mapping[str, str]) ->
         raise source.error(TaskError, str(error), line=number) from error
 
 
-def _falling_off(edges: list[Edge], terminal: frozenset[str]) -> list[Edge]:
-    """What falling off does in the original: the last terminal edge of the state, unguarded."""
+def _unmatched(edges: list[Edge], terminal: frozenset[str]) -> list[Edge]:
+    """The original's edges for unmatched labels: the last terminal edge, unguarded."""
     ending = {edge.source: edge for edge in edges if edge.target in terminal}
     return [Edge(e.source, "true", e.target, e.reward) for e in ending.values()]
 
