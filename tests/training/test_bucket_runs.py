@@ -351,7 +351,7 @@ def test_an_agent_for_numbered_states_on_a_box_names_those_with_buckets() -> Non
 
 @pytest.mark.parametrize("rule", ["exact", "nominal", "welch"])
 def test_rules_that_need_what_is_exact_name_those_that_do_not(rule: str) -> None:
-    with pytest.raises(ParameterError, match=f"stop is '{rule}'.*'success' and 'budget'"):
+    with pytest.raises(ParameterError, match=f"stop is '{rule}'.*'success', 'reaches', 'budget'"):
         qrmax.train("bucket-qrmax", qrmax.make("continuous/line/ab"), stop=rule)
 
 

@@ -115,7 +115,8 @@ def test_an_environment_without_a_spec_is_copied() -> None:
 
 def test_what_can_neither_be_made_again_nor_copied_is_asked_for() -> None:
     env = Unrecorded(lake(), secret=(part for part in ()))  # generators cannot be copied
-    run = qrmax.train("qrmax", env, t_env=1, max_steps=1500)
+    with pytest.warns(qrmax.QRMaxWarning, match=r"no second instance .* neither be made again"):
+        run = qrmax.train("qrmax", env, t_env=1, max_steps=1500)
     with pytest.raises(
         ParameterError, match=r"neither be made again .* run.evaluate\(episodes, env"
     ):

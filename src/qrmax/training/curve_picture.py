@@ -47,12 +47,15 @@ def draw_run(run: Run, path: str | os.PathLike[str] | None = None) -> CurveFigur
             f"{run.trained} steps; train for longer, or give evaluate_every=..."
         )
     steps = [point.step for point in curve]
-    best, sampled = run.best, run.problem is None
+    best = run.best
     figure = CurveFigure(figsize=SIZE, layout="constrained")
     left, right = figure.subplots(1, 2)
-    of = "episodes of training" if sampled else "the greedy policy"
+    unevaluated = run.problem is None and curve[-1].length is None
+    of = "episodes of training" if unevaluated else "the greedy policy"
     _draw(left, run, steps, [point.start_value for point in curve], f"return of {of}, discounted")
     _draw(right, run, steps, [point.success for point in curve], f"success of {of}")
+    _shade(left, steps, [(point.start_value_low, point.start_value_high) for point in curve])
+    _shade(right, steps, [(point.success_low, point.success_high) for point in curve])
     if best is not None:
         for panel, value in ((left, best.start_value), (right, best.success)):
             panel.axhline(value, color=BEST, linestyle=":", linewidth=1.0, label="optimum")
@@ -95,6 +98,16 @@ def _draw(
     panel.xaxis.set_major_formatter(EngFormatter(sep=""))
     panel.grid(alpha=0.3)
     panel.spines[["top", "right"]].set_visible(False)
+
+
+def _shade(
+    panel: Axes, steps: Sequence[int], ends: Sequence[tuple[float | None, float | None]]
+) -> None:
+    """Shade the confidence intervals, if there are any."""
+    known = [(step, low, high) for step, (low, high) in zip(steps, ends, strict=True)]
+    found = [row for row in known if row[1] is not None]
+    if found:
+        panel.fill_between(*zip(*found, strict=True), color=OURS, alpha=0.2, linewidth=0.0)
 
 
 def _title(run: Run) -> str:

@@ -69,18 +69,23 @@ def train(
     problem, its name, or an environment.
 
     `settings` are those of the agent (`qrmax list agents` shows them), `gamma` among them. `stop`
-    is "exact" (the policy is within 5 % of the optimum, at three checks in a row; where there is
-    a problem to solve this is the default), "nominal", "success", "welch" or "budget", or a rule of
+    is "exact" (the policy is within 5 % of the optimum, at three checks in a row; the default on a
+    tabular problem), "nominal", "success", "reaches", "welch" or "budget", or a rule of
     `qrmax.training.stopping` with settings of its own. The policy is checked every
     `evaluate_every` steps. Training ends at `max_steps` in any case: 1,000,000 by default, 100,000
-    for what is played in Python: an environment, which has no optimum to compare with, and DQN. It
-    also ends at the first check at which `max_episodes` have begun.
+    if it is played in Python, as environments are, and by DQN. It also ends at the first check at
+    which `max_episodes` have begun.
+
+    An environment has no optimum to compare with. At each check the greedy policy is rolled out in
+    a second instance of it, so that training is not disturbed; `stop` is "reaches" (a success rate
+    of at least 95 % at three checks in a row; the default, if the task has success states) or
+    "budget".
 
     A run on a shaped task is judged by the plain one: see `RewardMachine.shaped`.
 
     On a problem with real positions, which needs an agent that perceives (`bucket-qrmax`, say),
-    policies are sampled and compared with the optimum of a fine grid; `stop` is "success" or
-    "budget".
+    policies are sampled and compared with the optimum of a fine grid; `stop` is "success" (the
+    default), "reaches" or "budget".
 
     `r_max` is by default the most that a step of the problem can pay; of an environment, the most
     that its task can. `on_event` is called with each event of `qrmax.training.trainer`: see the
@@ -123,7 +128,7 @@ def make_session(
     """The session that `train` trains; see there.
 
     Many runs on the same problem object, with the same gamma, are set up more quickly where they
-    share a `evaluator`; it changes nothing else.
+    share an `evaluator`; it changes nothing else.
     """
     learner = agent_class(agent)
     settings = given_settings(agent) | settings
@@ -266,11 +271,12 @@ class Run:
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """What the recommended policy brings; None for an environment.
+        """The evaluation of the recommended policy.
 
-        It is measured with the agent's own gamma, in episodes of its horizon if it has one, and by
-        the plain task where the run's is shaped. It is exact, but where states are real positions:
-        there it is the mean of 10,000 sampled episodes, always the same ones.
+        It has the agent's own gamma, episodes of its horizon if it has one, and is by the plain
+        task if the run's is shaped. It is exact on a tabular problem. If states are real positions
+        it is the mean of 10,000 sampled episodes, always the same ones; on an environment, of 100
+        rollouts in a second instance, or None if none can be made.
         """
         return self._session.evaluator.judge(self.recommendation, self.seed)
 
