@@ -246,17 +246,6 @@ def test_results_of_schema_1_are_read() -> None:
     assert (looked.done, looked.left, looked.damaged) == (4, 0, ())
 
 
-def test_a_sweep_takes_runs_of_schema_1_for_done(tmp_path: Path) -> None:
-    shutil.copytree(SCHEMA_1, tmp_path / "results")
-    old = Swept(write_tiny(tmp_path, TWO_AGENTS), tmp_path / "results")
-    before = contents(old.folder / "runs")
-    events, summary = old.sweep()
-    assert begun(events) == Begun(done=4, todo=0)
-    assert summary.done == 4
-    assert contents(old.folder / "runs") == before
-    assert json.loads((old.folder / "study.json").read_text())["schema"] == 2
-
-
 @pytest.mark.parametrize("name", ["study.json", "run.json"])
 def test_a_newer_schema_is_refused_and_left_alone(swept: Swept, name: str) -> None:
     path = swept.folder / name if name == "study.json" else swept.path(2, name)
