@@ -113,7 +113,7 @@ def assert_same_run(one: qrmax.Run, other: qrmax.Run) -> None:
     )
     for name, stream in ours.streams.items():
         assert stream.position() == theirs.streams[name].position(), name
-    if isinstance(ours.task, qrmax.Problem):
+    if isinstance(ours.domain.task, qrmax.Problem):
         assert ours.player.state.tolist() == theirs.player.state.tolist()
 
 

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import qrmax
+from amounts import amount
 from learned_models import check_plan
 from learners import PLANNING, Trial, Variant, live_task_states, trial
 from qrmax import Edge, Problem, RewardMachine, TabularMDP
@@ -126,7 +127,7 @@ def test_what_the_world_does_is_learned_once_for_all_machine_states() -> None:
     t_task=st.integers(1, 3),
     seed=st.integers(0, 9),
 )
-@settings(max_examples=12)
+@settings(max_examples=amount(12, plain=6))
 def test_after_every_update_the_plan_is_that_of_the_counts(
     name: str, problem: Problem, gamma: float, t_env: int, t_task: int, seed: int
 ) -> None:
@@ -151,7 +152,8 @@ def test_after_every_update_the_plan_is_that_of_the_counts(
 
 @every_agent
 def test_every_value_satisfies_its_equation_to_the_tolerance(variant: Variant) -> None:
-    agent = trial(variant, qrmax.make("office/map0/exp0"), t_env=5, v_max=10.0).rush(3000).agent
+    steps = amount(3000, plain=2000)
+    agent = trial(variant, qrmax.make("office/map0/exp0"), t_env=5, v_max=10.0).rush(steps).agent
     value = agent.planner.value.reshape(agent.sizes[:2])
     assert agent.known().pairs > 50
     np.testing.assert_allclose(value, agent.q.max(axis=2), rtol=agent.config.tolerance)

@@ -1,4 +1,4 @@
-"""`qrmax plan`: theory beside practice, in a process of its own."""
+"""`qrmax plan`: theory beside practice."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def test_a_start_that_would_be_read_by_chance_is_refused() -> None:
         mdp = qrmax.TabularMDP([[[1]], [[1]]], [[[1.0]], [[1.0]]], start=start)
         return qrmax.Problem(mdp, pick_up(0.8, **changes), [set(), {"coffee"}], [0, 1])
 
-    with pytest.raises(TaskError, match=r"reads \{coffee\}.*consume_initial = false, or change"):
+    with pytest.raises(TaskError, match=r"label \{coffee\}.*consume_initial = false, or change"):
         problem(start=1)
     assert problem(start=1, consume_initial=False).start().tolist() == [[0, 0], [1, 0]]
     assert problem(start=0).start().tolist() == [[1, 0], [0, 0]]  # coffee is elsewhere

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +316,38 @@ ONE_MISTAKE = {
         "protocols.mine.on.office/*/fetsch",
         "unknown problem",
     ),
+    # patterns of agents
+    "a pattern that no agent fits": (
+        GOOD + '[settings."ucbvy-*"]\nhorizon = 3',
+        "settings.ucbvy-*",
+        "unknown agent 'ucbvy-*'",
+    ),
+    "a setting that no agent of a pattern has": (
+        GOOD + '[settings."psrl*"]\nbonus_scale = 3.0',
+        "settings.psrl*.bonus_scale",
+        "unknown setting of psrl, psrl-rm 'bonus_scale'",
+    ),
+    "a value that no agent of a pattern accepts": (
+        GOOD + '[settings."*rmax*"]\nt_env = -3',
+        "settings.*rmax*.t_env",
+        "t_env is -3",
+    ),
+    # agents that stand for others
+    "an unknown agent in another's place": (
+        GOOD + 'protocols.mine.agents.qrmax = "rmx"',
+        "protocols.mine.agents.qrmax",
+        "did you mean 'rmax'?",
+    ),
+    "an agent in the place of none": (
+        GOOD + 'protocols.mine.agents.qrmx = "rmax"',
+        "protocols.mine.agents.qrmx",
+        "did you mean 'qrmax'?",
+    ),
+    "a number in an agent's place": (
+        GOOD + "protocols.mine.agents.qrmax = 3",
+        "protocols.mine.agents.qrmax",
+        "is 3; needed: text",
+    ),
     # files
     "no such map file": (
         problems('{ map = "nowhere.txt", task = "fetch.toml" }'),
@@ -429,9 +460,9 @@ def test_what_does_not_fit_together_is_told_at_once_too(folder: Path) -> None:
     places = [message.partition(":")[0] for message in mistakes(folder, text)]
     assert places == [
         "settings.qrmax.t_E",
-        "stop",
         "problems[1]",
         "problems[2]",
+        "stop",
         "on.office",
         "reference",
     ]
@@ -589,6 +620,49 @@ def test_settings_on_a_problem_are_for_its_agents_alone(folder: Path) -> None:
         3.0,
         None,
     ]
+
+
+def test_settings_of_a_pattern_are_for_all_agents_that_fit_and_have_them(folder: Path) -> None:
+    text = agents('"qrmax", "rmax", "qrm", "ucbvi-b", "psrl"')
+    text += '[settings."*rmax"]\nt_env = 7\nt_task = 3\n[settings."[up]*"]\nhorizon = 9\n'
+    text += "bonus_scale = 0.5\n"
+    found = {cell.agent: cell.settings for cell in parsed(folder, text).cells}
+    assert (found["qrmax"]["t_env"], found["qrmax"]["t_task"]) == (7, 3)
+    assert found["rmax"]["t_env"] == 7
+    assert found["qrm"] == parsed(folder, agents('"qrm"')).cells[0].settings
+    assert (found["ucbvi-b"]["horizon"], found["ucbvi-b"]["bonus_scale"]) == (9, 0.5)
+    assert found["psrl"]["horizon"] == 9
+
+
+@pytest.mark.parametrize(
+    ("addition", "t_env"),
+    [
+        ('settings."q*max".t_env = 5\n', 5),
+        ('settings."q*max".t_env = 5\nsettings."*".t_env = 6\n', 6),  # the later one
+        ('settings.qrmax.t_env = 7\nsettings."*".t_env = 6\n', 7),  # the name
+        ('on."*"."*".t_env = 8\nsettings.qrmax.t_env = 7\n', 8),  # on a problem
+        ('on."*".qrmax.t_env = 9\non."office/row/fetch"."*".t_env = 10\n', 10),
+        ('on."office/row/fetch".qrmax.t_env = 11\non."*".qrmax.t_env = 12\n', 11),
+        ('protocols.mine.settings."*".t_env = 13\non."*".qrmax.t_env = 12\n', 13),
+    ],
+)
+def test_a_name_counts_more_than_a_pattern_and_a_layer_more_than_those_below(
+    folder: Path, addition: str, t_env: int
+) -> None:
+    text = GOOD + 'protocol = "mine"\nprotocols.mine.comparable = true\n'
+    assert first_settings(parsed(folder, text + addition))["t_env"] == t_env
+
+
+def test_a_protocol_says_which_agent_stands_for_a_name(folder: Path) -> None:
+    text = agents('"qrmax", "rmax"') + "settings.qrmax.t_env = 5\n"
+    text += (
+        'protocols.mine.agents.qrmax = "qrmax-rm"\nprotocols.mine.settings.qrmax-rm.t_task = 2\n'
+    )
+    study = parsed(folder, text, "mine")
+    assert [cell.agent for cell in study.cells] == ["qrmax-rm", "rmax"]
+    assert study.agents == ("qrmax", "rmax")  # as the study names them
+    assert (first_settings(study)["t_env"], first_settings(study)["t_task"]) == (5, 2)
+    assert [cell.agent for cell in parsed(folder, text).cells] == ["qrmax", "rmax"]
 
 
 def test_a_pattern_stands_for_all_that_fit_and_an_entry_for_one(folder: Path) -> None:
@@ -1011,7 +1085,7 @@ def test_anything_further_inside_is_a_study_or_an_error(
 
 def test_a_study_can_be_changed_in_python(folder: Path) -> None:
     study = parsed(folder, GOOD)
-    assert len(replace(study, seeds=(3,))) == 1
+    assert len(study.changed(seeds=(3,))) == 1
 
 
 def test_a_study_takes_tasks_in_any_format_and_worlds_of_any_kind(tmp_path: Path) -> None:

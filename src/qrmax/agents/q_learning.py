@@ -70,11 +70,18 @@ class QLearning(Tabular):
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """TD update towards the bootstrapped target; truncation still bootstraps."""
+        alpha, gamma = self.config.alpha, self.config.gamma
+        s_next, r_env = step.s, step.r_env
+        values, after = self.qt[s, :, a], self.qt[s_next].tolist()  # [q], [q][a]
         for p, p_next, r_task, terminated in self.experience(q, step):
-            target = step.r_env + r_task
+            target = r_env + r_task
             if not terminated:
-                target += self.config.gamma * self.qt[step.s, p_next].max()
-            self.qt[s, p, a] += self.config.alpha * (target - self.qt[s, p, a])
+                target += gamma * max(after[p_next])
+            value = values.item(p)
+            value += alpha * (target - value)
+            values[p] = value
+            if s_next == s:  # the next machine state is to see it
+                after[p][a] = value
 
     def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
         """Take all steps compiled: none needs planning."""

@@ -109,6 +109,15 @@ class QRMax(ModelBased):
             for_rewards=self.env.for_rewards,
             of_pairs=False,
             counterfactual=self.experience.knows_machine,
-            n_task=self.task.counts.n,
-            t_task=self.task.threshold,
+            task=step_loops.TaskFactor(
+                *self.task.counts,
+                self.task.for_moves,
+                self.task.for_rewards,
+                *self.planner.task[1:],
+                value=self.planner.tables.value,
+                moves=self.planner.moves,
+                head=self.planner.env.head,
+                gamma=self.config.gamma,
+                signed=self.planner.rules.signed,
+            ),
         )

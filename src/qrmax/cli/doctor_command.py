@@ -1,4 +1,4 @@
-"""`qrmax doctor`: whether everything works here."""
+"""`qrmax doctor`: check this installation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ PACKAGES = (
     "scipy",
     "gymnasium",
     "polars",
-    "pydantic",
     "safetensors",
     "click",
     "rich",
@@ -31,7 +30,7 @@ KNOWN_VALUE = 0.0879463  # of office/map1/exp1, to six digits
 @click.command(epilog=examples("qrmax doctor --json"))
 @as_json
 def doctor(as_json: bool) -> None:
-    """Check this installation; exit with 1 where something is wrong."""
+    """Check this installation; exit with 1 if something is wrong."""
     facts = {
         "qrmax": __version__,
         "python": f"{platform.python_version()} on {platform.platform()}",

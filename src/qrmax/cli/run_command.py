@@ -29,6 +29,7 @@ from qrmax.cli.problems import (
     problem_options,
     usual_agent,
 )
+from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import SourceError
 from qrmax.plugins import is_reference
 from qrmax.source import check_output
@@ -45,7 +46,7 @@ RULE_NAMES = ("exact", "nominal", "success", "welch", "budget")
 
 
 def _read_settings(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE, as often as wanted."""
+    """Parse NAME=VALUE pairs."""
     settings = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -68,6 +69,7 @@ def _read_value(text: str) -> Any:
 
 
 @click.command(
+    cls=ProblemCommand,
     epilog=examples(
         "qrmax run office/map1/exp5 --agent qrmax-rm --seed 7 --set t_env=20",
         "qrmax run office/map1/exp5 --agent rmax --save rmax.run",
@@ -76,7 +78,7 @@ def _read_value(text: str) -> Any:
         "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
         "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
-    )
+    ),
 )
 @problem_options
 @agent_option
@@ -87,60 +89,62 @@ def _read_value(text: str) -> Any:
     multiple=True,
     callback=_read_settings,
     metavar="NAME=VALUE",
-    help="A setting of the agent, such as gamma=0.95; may be given several times.",
+    help="A hyperparameter of the agent, such as gamma=0.95; may be repeated.",
 )
-@click.option("--gamma", type=float, help="The discount; the same as --set gamma=...")
+@click.option("--gamma", type=float, help="The discount factor; the same as --set gamma=...")
 @click.option(
     "--horizon",
     type=int,
-    help="Steps that UCBVI, PSRL and OPSRL plan for; the same as --set horizon=...",
+    help="The horizon of UCBVI, PSRL and OPSRL; the same as --set horizon=...",
 )
-@click.option("--max-steps", type=int, help="Steps at most.  [default: 1000000, for DQN 100000]")
 @click.option(
-    "--max-episodes", type=int, help="Episodes at most; counted when the policy is checked."
+    "--max-steps", type=int, help="The budget in steps.  [default: 1000000, for DQN 100000]"
 )
+@click.option("--max-episodes", type=int, help="The budget in episodes, tested at each evaluation.")
 @click.option(
     "--stop",
     type=click.Choice(RULE_NAMES),
-    help="When it is good enough.  [default: exact; with real positions: success]",
+    help="The stopping rule.  [default: exact; with continuous positions: success]",
 )
 @click.option(
     "--within",
     type=float,
     help="For exact and success: the gap to the optimum.  [default: 0.05]",
 )
-@click.option("--in-a-row", type=int, help="How many checks in a row.  [default: 3, for welch 1]")
+@click.option(
+    "--in-a-row", type=int, help="Evaluations in a row that must pass.  [default: 3, for welch 1]"
+)
 @click.option(
     "--episodes",
     type=int,
     help="For welch and success: episodes per policy.  [default: 10000, for success 1000]",
 )
-@click.option("--alpha", type=float, help="For welch: the level of the test.  [default: 0.1]")
+@click.option("--alpha", type=float, help="For welch: the significance level.  [default: 0.1]")
 @click.option(
-    "--evaluate-every", type=int, default=1000, show_default=True, help="Steps between checks."
+    "--evaluate-every", type=int, default=1000, show_default=True, help="Steps between evaluations."
 )
-@click.option("--save", type=OutputFile(), help="Write the run into this file.")
+@click.option("--save", type=OutputFile(), help="Save the run to this file.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
-    help="Go on with the run in this file, and save it there.",
+    help="Resume the run in this file, and save it there.",
 )
 @click.option(
     "--export",
     type=OutputFile(),
-    help="Write the learned policy into this JSON file; see qrmax export --help.",
+    help="Write the learned policy to this JSON file; see qrmax export --help.",
 )
 @click.option(
     "--log",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the learning curve into this folder as it grows: CSV, and for TensorBoard with the "
+    help="Log the learning curve to this folder: CSV, and for TensorBoard with the "
     "extra 'log'. A name that ends in .csv is a file. --resume appends.",
 )
 @click.option(
     "--show",
     is_flag=True,
-    help="Show the learned moves on the map, one panel per task state.",
+    help="Show the learned policy on the map, one panel per task state.",
 )
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @as_json
@@ -157,8 +161,8 @@ def run(
 ) -> None:
     """Train an agent on PROBLEM, such as office/map1/exp5, until its policy is good enough.
 
-    The step reported is the first at which the policy was; a run that took all its steps without
-    says so. Ctrl-C ends a run early, and saves it where --save says.
+    The step reported is the first at which it was; a run that used up its budget says so. Ctrl-C
+    ends a run early, and saves it if --save is given.
     """
     if show and as_json:
         raise click.UsageError("--show is for people and --json for programs: give one of them.")
@@ -183,7 +187,7 @@ def run(
     if save is not None:
         try:
             outcome.save(save)
-        except SourceError:  # a full disk, say: what was learned is at least told
+        except SourceError:  # such as a full disk: the result is still printed
             _print(outcome, session.training, as_json, {})
             raise
     if export is not None:
@@ -282,7 +286,7 @@ def _resumed(path: Path, options: dict[str, Any]) -> Session:
 
 
 def _train(session: Session, quiet: bool, log: Path | None) -> bool:
-    """Train to the end, or until Ctrl-C; returns whether it came to the end."""
+    """Train until the run stops, or until Ctrl-C; return whether it was not interrupted."""
     from qrmax.training.log import logged
     from qrmax.training.run_line import follow_run
 
@@ -370,7 +374,7 @@ def _buckets(outcome: Run) -> Buckets | None:
 
 
 def _success(outcome: Run, evaluation: Evaluation) -> dict[str, str]:
-    """How often the task is done, and how quickly."""
+    """The success rate, and the length of successful episodes."""
     share = percent(evaluation.success)
     if outcome.agent.perceives:
         length, best = evaluation.mean_length, outcome.best

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from qrmax.errors import ModelError, ParameterError, check_count, did_you_mean, warn
 from qrmax.logic.guards import Label, as_label, braced
 from qrmax.machines.reward_machine import RewardMachine
+from qrmax.problems.labelling_function import LabelsOfObservations, LabelsOfTransitions
 from qrmax.problems.mdp import MOST_REWARD, TabularMDP
 from qrmax.problems.shaped import unshaped, warn_of_world_ends
 from qrmax.problems.step_labels import split_by_label
@@ -104,9 +105,9 @@ class Problem:
     def from_gymnasium(
         env: Any,
         task: RewardMachine | str | os.PathLike[str] | None = None,
-        labels: Callable[[Any, Any], Iterable[str]] | None = None,
+        labels: LabelsOfObservations | None = None,
         *,
-        transition_labels: Callable[[Any, Any, Any, Any], Iterable[str]] | None = None,
+        transition_labels: LabelsOfTransitions | None = None,
         env_reward: bool | None = None,
     ) -> Problem:
         """The exact problem of a Gymnasium environment that exposes its model, with a task.
@@ -115,10 +116,9 @@ class Problem:
         are given here, as `TaskWrapper` takes them.
 
         >>> import gymnasium, qrmax
-        >>> names = {3: {"edge"}, 15: {"goal"}}
         >>> problem = qrmax.Problem.from_gymnasium(
         ...     gymnasium.make("FrozenLake-v1"), "F(edge & F goal)",
-        ...     labels=lambda observation, info: names.get(observation, ()),
+        ...     labels={3: {"edge"}, 15: {"goal"}},
         ... )
         >>> problem
         Problem('FrozenLake-v1/F(edge & F goal)': 16 states x 3 task states, 4 actions)

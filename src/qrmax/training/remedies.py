@@ -2,57 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from qrmax.agents.buckets.in_buckets import InBuckets
 from qrmax.agents.model_based import ModelBased
-from qrmax.problems.continuous_problem import ContinuousProblem
-from qrmax.seeding import stream
-from qrmax.training.environment import EnvPlayer
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.domains.domain import Domain
 from qrmax.training.trainer import Session
 
-A_TRY, A_TRY_IN_PYTHON = 100_000, 5_000  # steps: a shorter run is no surprise
-NEXT_TO_NOTHING = 1e-3  # of the optimal success: what slips alone may bring
 ALONE = 0.5  # buckets for each step, beyond which hardly any is met twice
 MOST_CELLS = 10_000  # of a grid that is suggested
 CELLS = 10  # a side of it
-MOST_A_SIDE = 60  # where a grid is to fit a map
 
 
 def failure(session: Session) -> str:
     """That a session has spent its budget without success, in words; empty where it has not."""
-    task, referee = session.task, session.referee
-    if session.progress.reason or not session.is_over or not task.machine.success:
+    domain = session.domain
+    if session.progress.reason or not session.is_over or not domain.machine.success:
         return ""
-    if session.progress.step < (A_TRY_IN_PYTHON if isinstance(task, EnvPlayer) else A_TRY):
+    if session.progress.step < domain.short_run:
         return ""
-    if isinstance(task, EnvPlayer):
-        training = [point.success for point in session.curve]
-        if any([*training, *(episode.success for episode in task.finished)]):
-            return ""
-        return f"not one of the {task.episodes:,} episodes of training succeeded"
-    assert referee is not None  # a problem has one
     policy = session.agent.recommendation()
-    if isinstance(referee, PlaneReferee):
-        found = referee.evaluate(policy, stream(session.training.seed, "judgement"))
-        if found.success == 0.0 and not referee.is_solved:  # which takes long
-            return "its policy does not succeed"
-    else:
-        found = referee.evaluate(policy)
-    if found.success >= NEXT_TO_NOTHING or found.success >= NEXT_TO_NOTHING * referee.best_success:
-        return ""
-    best = 100 * referee.best_success
-    return f"its policy does not succeed, and the optimal one does in {best:.1f} % of episodes"
+    return session.evaluator.failure(policy, session.training.seed, session.curve)
 
 
 def remedies(session: Session) -> list[str]:
     """What to try after a run without success, what is most likely to help first."""
-    advice: list[str] = []
-    if isinstance(session.task, EnvPlayer):
-        advice += _of_environment(session.task, session.progress.step)
+    advice = [*session.domain.remedies(session.progress.step)]
     if isinstance(session.agent, InBuckets):
         advice += _of_buckets(session.agent, session)
     advice += _of_exploration(session)
@@ -62,18 +38,6 @@ def remedies(session: Session) -> list[str]:
     more = 10 * session.training.max_steps
     advice.append(f"more steps: max_steps={more} rather than {session.training.max_steps}")
     return advice
-
-
-def never_true(played: EnvPlayer) -> str:
-    """The propositions of the task that no label ever had; empty where there are none."""
-    missing = sorted(played.machine.propositions - played.seen)
-    if not missing:
-        return ""
-    were = "was" if len(missing) == 1 else "were"
-    return (
-        f"{', '.join(map(repr, missing))}, which the task names, {were} never true in training; "
-        f"true at some time: {', '.join(sorted(played.seen)) or 'nothing'}"
-    )
 
 
 def alone(agent: InBuckets, steps: int) -> str:
@@ -87,24 +51,12 @@ def alone(agent: InBuckets, steps: int) -> str:
     )
 
 
-def _of_environment(played: EnvPlayer, steps: int) -> Iterator[str]:
-    machine = played.machine
-    if missing := never_true(played):
-        yield f"the labelling function: {missing}; does it return these very names, and when?"
-    reached = ", ".join(repr(machine.states[q]) for q in sorted(played.reached))
-    length = steps / max(played.episodes, 1)
-    yield (
-        f"the episodes: {played.episodes:,} of {length:,.0f} steps on average reached the task "
-        f"states {reached}; if its limit cuts them off before the rest, raise it"
-    )
-
-
 def _of_buckets(agent: InBuckets, session: Session) -> Iterator[str]:
     config: Any = agent.config
     if too_many := alone(agent, session.progress.step):
         yield f"the buckets: {too_many}"
     elif config.grid is None:
-        cells = _cells(agent, session.task)
+        cells = _cells(agent, session.domain)
         yield (
             f"the buckets: grid={cells}, a uniform grid of {cells} cells a side, and not SimHash, "
             f"which put all observations into {len(agent.buckets):,} buckets"
@@ -116,14 +68,11 @@ def _of_buckets(agent: InBuckets, session: Session) -> Iterator[str]:
         )
 
 
-def _cells(agent: InBuckets, task: Any) -> int:
-    """A side of a grid to try: as the map has it where there is one, or not too many in all."""
-    if isinstance(task, ContinuousProblem):
-        rows, columns = len(task.plane.wall) // task.plane.columns, task.plane.columns
-        together = math.lcm(rows, columns)
-        return together if together <= MOST_A_SIDE else max(rows, columns)
+def _cells(agent: InBuckets, domain: Domain) -> int:
+    """Cells per side of a grid to try: those that suit the domain, or not too many in all."""
     dimension = agent.buckets.observations.dimension
-    return max(2, min(CELLS, int(MOST_CELLS ** (1 / dimension))))
+    few = max(2, min(CELLS, int(MOST_CELLS ** (1 / dimension))))
+    return domain.grid_side(dimension) or few
 
 
 def _of_exploration(session: Session) -> Iterator[str]:

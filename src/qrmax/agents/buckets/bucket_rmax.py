@@ -46,4 +46,4 @@ class BucketRMax(InBuckets, RMax):
         observations: Observations,
     ) -> None:
         super().__init__(sizes, config, rng, experience, observations)
-        self.pair.for_rewards = config.t_env_reward or config.t_env
+        self.pair.count_rewards(config.t_env_reward or config.t_env)

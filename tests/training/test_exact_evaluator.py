@@ -1,4 +1,4 @@
-"""The referee: exact values, gaps, and sampled returns that agree with them."""
+"""The evaluator: exact values, gaps, and sampled returns that agree with them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import qrmax
 from qrmax.errors import ModelError
 from qrmax.problems.simulator import Simulator
 from qrmax.seeding import stream
-from qrmax.training import evaluation
-from qrmax.training.evaluation import Point, Referee, relative_gap
+from qrmax.training import exact_evaluator
+from qrmax.training.exact_evaluator import ExactEvaluator, Point, relative_gap
 from qrmax.training.stopping import Welch
 from random_problems import problems, random_policy
 from small_runs import corridor, fetching, never_fetching
@@ -29,7 +29,7 @@ def deviations(
     problem: qrmax.Problem, policy: np.ndarray, episodes: int, gamma: float = 0.9
 ) -> float:
     """How far the mean of sampled returns is from the exact value, in standard errors."""
-    returns = Referee(problem, gamma).returns(policy, episodes, stream(1, "evaluation"))
+    returns = ExactEvaluator(problem, gamma).returns(policy, episodes, stream(1, "evaluation"))
     assert returns.shape == (episodes,)
     exact = qrmax.evaluate(problem, policy, gamma).start_value
     error = returns.std(ddof=1) / np.sqrt(episodes)
@@ -89,10 +89,10 @@ def test_sampled_returns_agree_with_the_exact_value_on_any_problem(
 
 
 def test_sampling_goes_on_in_its_stream_and_leaves_no_trace_elsewhere() -> None:
-    referee, chance = Referee(corridor(), 0.9), stream(3, "evaluation")
-    policy = fetching(referee.problem)
-    first, second = (referee.returns(policy, 500, chance) for _ in range(2))
-    again = Referee(corridor(), 0.9).returns(policy, 500, stream(3, "evaluation"))
+    evaluator, chance = ExactEvaluator(corridor(), 0.9), stream(3, "evaluation")
+    policy = fetching(evaluator.problem)
+    first, second = (evaluator.returns(policy, 500, chance) for _ in range(2))
+    again = ExactEvaluator(corridor(), 0.9).returns(policy, 500, stream(3, "evaluation"))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, second)
 
@@ -114,18 +114,18 @@ def test_sampled_returns_are_those_of_episodes_played_one_step_after_the_other(
             discount *= gamma
         expected.append(total)
     assert len(set(expected)) > 5
-    sampled = Referee(problem, gamma).returns(policy, episodes, stream(0, "evaluation"))
+    sampled = ExactEvaluator(problem, gamma).returns(policy, episodes, stream(0, "evaluation"))
     assert sampled.tolist() == expected
 
 
 def test_a_policy_that_never_ends_is_sampled_all_the_same() -> None:
     problem = corridor(limit=None, slip=0.0)
-    referee = Referee(problem, 0.9)
+    evaluator = ExactEvaluator(problem, 0.9)
     with within(20.0):
-        returns = referee.returns(never_fetching(problem), 100, stream(0, "evaluation"))
+        returns = evaluator.returns(never_fetching(problem), 100, stream(0, "evaluation"))
         assert not returns.any()
         assert not Welch(episodes=100).passes(
-            never_fetching(problem), referee, stream(0, "evaluation")
+            never_fetching(problem), evaluator, stream(0, "evaluation")
         )
         run = qrmax.train("q-learning", problem, stop=Welch(episodes=50), max_steps=3000)
     assert run.trained > 0
@@ -134,7 +134,9 @@ def test_a_policy_that_never_ends_is_sampled_all_the_same() -> None:
 def test_what_never_ends_and_always_pays_is_worth_what_discounting_makes_of_it() -> None:
     problem = corridor(limit=None, slip=0.0, bonus=1.0)
     with within(20.0):
-        returns = Referee(problem, 0.5).returns(never_fetching(problem), 10, stream(0, "any"))
+        returns = ExactEvaluator(problem, 0.5).returns(
+            never_fetching(problem), 10, stream(0, "any")
+        )
     assert returns == pytest.approx(2.0, rel=1e-9)
 
 
@@ -143,50 +145,50 @@ def test_what_never_ends_and_always_pays_is_worth_what_discounting_makes_of_it()
 
 def test_a_row_of_the_curve_is_the_evaluation() -> None:
     problem = corridor()
-    referee = Referee(problem, 0.8)
+    evaluator = ExactEvaluator(problem, 0.8)
     for policy in (fetching(problem), never_fetching(problem), random_policy(problem, 3)):
         judged = qrmax.evaluate(problem, policy, 0.8)
-        assert referee.evaluate(policy) == judged
+        assert evaluator.evaluate(policy) == judged
         best = qrmax.evaluate(problem, qrmax.solve(problem, 0.8).policy, 0.8)
-        assert referee.point(70, policy) == Point(
+        assert evaluator.point(70, policy) == Point(
             70,
             judged.start_value,
             relative_gap(judged.start_value, best.start_value),
             judged.success,
             judged.nominal_length,
         )
-    assert referee.gap(fetching(problem)) == 0.0
-    assert referee.gap(never_fetching(problem)) > 0.9
+    assert evaluator.gap(fetching(problem)) == 0.0
+    assert evaluator.gap(never_fetching(problem)) > 0.9
 
 
 def test_a_policy_that_was_changed_is_judged_anew() -> None:
-    referee = Referee(corridor(), 0.9)
-    policy = fetching(referee.problem)
-    before = referee.evaluate(policy)
-    policy[:] = never_fetching(referee.problem)
-    assert referee.evaluate(policy) == qrmax.evaluate(referee.problem, policy) != before
+    evaluator = ExactEvaluator(corridor(), 0.9)
+    policy = fetching(evaluator.problem)
+    before = evaluator.evaluate(policy)
+    policy[:] = never_fetching(evaluator.problem)
+    assert evaluator.evaluate(policy) == qrmax.evaluate(evaluator.problem, policy) != before
 
 
 def test_a_policy_that_was_changed_is_compared_anew() -> None:
-    referee = Referee(corridor(), 0.9)
-    policy = fetching(referee.problem)
-    assert referee.is_near(policy, 0.05)
-    assert not referee.is_near(policy, -1e-6)  # another question about the same policy
-    policy[:] = never_fetching(referee.problem)
-    assert not referee.is_near(policy, 0.05)
+    evaluator = ExactEvaluator(corridor(), 0.9)
+    policy = fetching(evaluator.problem)
+    assert evaluator.is_near(policy, 0.05)
+    assert not evaluator.is_near(policy, -1e-6)  # another question about the same policy
+    policy[:] = never_fetching(evaluator.problem)
+    assert not evaluator.is_near(policy, 0.05)
 
 
 def test_a_policy_that_stays_the_same_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    referee, judged = Referee(corridor(), 0.9), []
+    evaluator, judged = ExactEvaluator(corridor(), 0.9), []
 
     def evaluate(problem: qrmax.Problem, policy: np.ndarray, gamma: float) -> qrmax.Evaluation:
         judged.append(policy)
         return qrmax.evaluate(problem, policy, gamma)
 
-    monkeypatch.setattr(evaluation, "evaluate", evaluate)
-    policy = fetching(referee.problem)
+    monkeypatch.setattr(exact_evaluator, "evaluate", evaluate)
+    policy = fetching(evaluator.problem)
     for step in range(3):
-        assert referee.point(step, policy.copy()).gap == referee.gap(policy) == 0.0
+        assert evaluator.point(step, policy.copy()).gap == evaluator.gap(policy) == 0.0
     assert len(judged) == 1 + 1  # this one and the optimum
 
 
