@@ -15,6 +15,15 @@ from outside_agents import SARSA, write_module
 
 ROOT = Path(__file__).parents[1]
 
+STUDY = """
+problems = ["river-swim/patrol"]
+agents = ["qrm", "mine:Sarsa"]
+seeds = 2
+max_steps = 2000
+stop = "budget"
+settings."mine:Sarsa".alpha = 0.2
+"""
+
 SCRIPT = """
 import qrmax, mine
 from qrmax.testing import check_agent
@@ -73,3 +82,23 @@ def test_it_is_run_saved_and_resumed_on_the_command_line(folder: Path) -> None:
     )
     assert resumed.returncode == 0, resumed.stderr
     assert json.loads(resumed.stdout)["trained"] == 3000
+
+
+def test_it_is_swept_beside_built_in_agents_and_again_once_it_is_edited(folder: Path) -> None:
+    (folder / "ours.toml").write_text(STUDY)
+    sweep = [QRMAX, "sweep", "ours.toml", "--workers", "2", "-o", "results"]
+    done = process(*sweep, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    runs = {file: json.loads(file.read_text()) for file in (folder / "results").rglob("run.json")}
+    assert len(runs) == 4
+    sources = [found["config"].get("source") for found in runs.values()]
+    [source] = {json.dumps(source) for source in sources if source is not None}
+    assert json.loads(source).keys() == {"module", "class", "sha256"}
+    assert sources.count(None) == 2
+    with (folder / "mine.py").open("a") as file:
+        file.write("\n\n# edited\n")
+    again = process(*sweep, cwd=folder)
+    assert again.returncode == 0, again.stderr
+    more = {*(folder / "results").rglob("run.json")} - {*runs}
+    assert len(more) == 2
+    assert all("Sarsa" in file.read_text() for file in more)
