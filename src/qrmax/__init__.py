@@ -1,4 +1,4 @@
-"""qrmax: reinforcement learning where the reward depends on history.
+"""qrmax: reinforcement learning with non-Markovian rewards.
 
     >>> import qrmax
     >>> problem = qrmax.make("office/map1/exp1")  # a world and a task
@@ -21,6 +21,8 @@ from qrmax.worlds.on_import import after_import
 
 if TYPE_CHECKING:
     from qrmax import patterns as patterns
+    from qrmax import sb3 as sb3
+    from qrmax import testing as testing
     from qrmax.agents.base import Agent as Agent
     from qrmax.agents.base import AgentConfig as AgentConfig
     from qrmax.agents.registry import register_agent as register_agent
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from qrmax.machines.task_files import save_task as save_task
     from qrmax.planning.fine_grid import FineSolution as FineSolution
     from qrmax.planning.fine_grid import solve_continuous as solve_continuous
+    from qrmax.planning.incremental import IncrementalPlanner as IncrementalPlanner
     from qrmax.planning.policy_evaluation import Evaluation as Evaluation
     from qrmax.planning.staged_solution import StagedSolution as StagedSolution
     from qrmax.planning.staged_solution import solve_horizon as solve_horizon
@@ -57,13 +60,19 @@ if TYPE_CHECKING:
     from qrmax.training.run import Run as Run
     from qrmax.training.run import train as train
     from qrmax.worlds.catalog import make as make
+    from qrmax.worlds.catalog import make_continuous as make_continuous
     from qrmax.worlds.grid import GridMap as GridMap
     from qrmax.worlds.grid import load_map as load_map
     from qrmax.worlds.gymnasium import ContinuousEnv as ContinuousEnv
     from qrmax.worlds.gymnasium import OfficeEnv as OfficeEnv
     from qrmax.worlds.gymnasium import ProblemEnv as ProblemEnv
-    from qrmax.worlds.gymnasium import TaskWrapper as TaskWrapper
+    from qrmax.worlds.map_folder import MapFolder as MapFolder
     from qrmax.worlds.minigrid import minigrid as minigrid
+    from qrmax.worlds.options import Options as Options
+    from qrmax.worlds.task_wrapper import TaskWrapper as TaskWrapper
+    from qrmax.worlds.vector_task_wrapper import VectorTaskWrapper as VectorTaskWrapper
+    from qrmax.worlds.world import World as World
+    from qrmax.worlds.world_registry import register_world as register_world
 
 _HOME = {
     "Agent": "agents.base",
@@ -76,8 +85,11 @@ _HOME = {
     "FineSolution": "planning.fine_grid",
     "GridMap": "worlds.grid",
     "Guard": "logic.guards",
+    "IncrementalPlanner": "planning.incremental",
     "LabelledMDP": "problems.labelled",
+    "MapFolder": "worlds.map_folder",
     "OfficeEnv": "worlds.gymnasium",
+    "Options": "worlds.options",
     "Problem": "problems.problem",
     "ProblemEnv": "worlds.gymnasium",
     "QRMaxError": "errors",
@@ -88,7 +100,9 @@ _HOME = {
     "StagedSolution": "planning.staged_solution",
     "Study": "studies.study",
     "TabularMDP": "problems.mdp",
-    "TaskWrapper": "worlds.gymnasium",
+    "TaskWrapper": "worlds.task_wrapper",
+    "VectorTaskWrapper": "worlds.vector_task_wrapper",
+    "World": "worlds.world",
     "check_task": "machines.checks",
     "compile_formula": "logic.compiler",
     "curves": "studies.learning_curves",
@@ -99,8 +113,10 @@ _HOME = {
     "load_study": "studies.expand",
     "load_task": "machines.task_files",
     "make": "worlds.catalog",
+    "make_continuous": "worlds.catalog",
     "minigrid": "worlds.minigrid",
     "register_agent": "agents.registry",
+    "register_world": "worlds.world_registry",
     "results": "studies.results",
     "save_model": "problems.model_files",
     "save_task": "machines.task_files",
@@ -111,7 +127,7 @@ _HOME = {
     "train": "training.run",
 }
 
-_MODULES = ("patterns",)
+_MODULES = ("patterns", "sb3", "testing")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

@@ -51,7 +51,8 @@ class Errand:
         initial="go",
         success=["done"],
     )
-    table = machine.table([(), ("a",), ("b",)])
+    labels = (frozenset[str](), frozenset({"a"}), frozenset({"b"}))
+    table = machine.table(labels)
 
 
 class Line:
@@ -66,7 +67,7 @@ class Line:
 
     def begin(self) -> None:
         self.x, self.q, self.age = END / 2, GO, 0
-        self.agent.begin(self.see(NOTHING), self.q)
+        self.agent.begin_episode(self.see(NOTHING), self.q)
 
     def see(self, label: int) -> Any:
         return self.agent.perceive([self.x], label)
@@ -188,7 +189,7 @@ def test_nothing_is_learned_before_it_starts_and_then_at_every_so_many_steps() -
 def test_a_step_is_remembered_as_it_was_seen() -> None:
     agent = agent_of()
     lesson(agent, 6.0, HAS_A, RIGHT, END, DONE, B, r_env=-0.25, r_task=1.0, terminated=True)
-    assert remembered(agent).tolist() == [[0.5, 0, 1, 0, 1.0, 0, 0, 1, RIGHT, 0.75, 1]]
+    assert remembered(agent).tolist() == [[0.5, HAS_A, 1.0, DONE, RIGHT, 0.75, 1]]
 
 
 def test_an_agent_that_knows_the_machine_remembers_a_step_for_each_state_that_is_not_terminal() -> (
@@ -197,8 +198,8 @@ def test_an_agent_that_knows_the_machine_remembers_a_step_for_each_state_that_is
     agent = agent_of("dqn-rm")
     lesson(agent, 6.0, GO, RIGHT, END, GO, B, r_env=-0.25)
     assert remembered(agent).tolist() == [
-        [0.5, 1, 0, 0, 1.0, 1, 0, 0, RIGHT, -0.25, 0],
-        [0.5, 0, 1, 0, 1.0, 0, 0, 1, RIGHT, 0.75, 1],
+        [0.5, GO, 1.0, GO, RIGHT, -0.25, 0],
+        [0.5, HAS_A, 1.0, DONE, RIGHT, 0.75, 1],
     ]
 
 
@@ -220,7 +221,8 @@ def test_values_are_what_the_network_says() -> None:
     s = np.array([agent.perceive([x], NOTHING) for x in (0.5, 3.0, 6.5)])
     q = np.array([GO, HAS_A, GO])
     with torch.no_grad():
-        said = agent.learner.q_net(torch.from_numpy(agent._joined(s, q))).numpy()
+        seen = {"state": torch.from_numpy(s), "task": torch.from_numpy(q)}
+        said = agent.learner.q_net(seen).numpy()
     assert agent.values(s, q) == pytest.approx(said, rel=1e-4, abs=1e-6)
 
 
@@ -229,7 +231,8 @@ def test_a_batch_is_what_the_buffer_holds() -> None:
     replay = agent.learner.replay_buffer
     ours = replay.sample(50)
     rows = {tuple(row) for row in remembered(agent).tolist()}
-    columns = (ours.observations, ours.next_observations, ours.actions, ours.rewards, ours.dones)
+    seen = [part[key] for part in ours[:3:2] for key in ("state", "task")]
+    columns = (*seen, ours.actions, ours.rewards, ours.dones)
     drawn = torch.cat([column.float() for column in columns], dim=1).tolist()
     assert {tuple(row) for row in drawn} <= rows
     assert len({tuple(row) for row in drawn}) > 10
@@ -338,8 +341,8 @@ def test_an_agent_that_is_new_keeps_arrays_of_the_same_shapes_but_for_what_it_re
 
     new, old = agent_of().snapshot(), Line(agent_of()).walk(200).agent.snapshot()
     assert shapes(new) == shapes(old)
-    assert new["transitions"].shape == (11, 0)
-    assert old["transitions"].shape == (11, 200)
+    assert new["transitions"].shape == (7, 0)
+    assert old["transitions"].shape == (7, 200)
 
 
 @pytest.mark.parametrize("name", ["dqn", "dqn-rm"])
@@ -382,9 +385,9 @@ def test_a_checkpoint_takes_what_has_grown_and_nothing_of_another_shape() -> Non
         ("place", [7]),
         ("place", [-1]),
         ("steps", [-1]),
-        ("transitions", np.zeros((11, 60), dtype=np.float32)),
-        ("transitions", np.full((11, 20), 2, dtype=np.float32)),
-        ("transitions", np.full((11, 20), 0.5, dtype=np.float32)),
+        ("transitions", np.zeros((7, 60), dtype=np.float32)),
+        ("transitions", np.full((7, 20), 2, dtype=np.float32)),
+        ("transitions", np.full((7, 20), 0.5, dtype=np.float32)),
     ],
 )
 def test_what_cannot_have_been_is_refused(name: str, value: Any) -> None:

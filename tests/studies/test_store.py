@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qrmax
@@ -376,6 +376,7 @@ def test_random_bytes_are_no_run(one_run: Swept, data: bytes) -> None:
     assert look_at_spoilt(one_run, "curve.parquet", data) == "damaged"
 
 
+@settings(max_examples=30)
 @given(where=st.floats(0.0, 1.0), bit=st.integers(0, 7))
 def test_a_flipped_bit_is_noticed_or_does_not_matter(
     one_run: Swept, where: float, bit: int
@@ -387,6 +388,7 @@ def test_a_flipped_bit_is_noticed_or_does_not_matter(
         assert state in (["damaged"] if name == "curve.parquet" else ["damaged", "done", "newer"])
 
 
+@settings(max_examples=30)
 @given(where=st.floats(0.0, 1.0))
 def test_a_cut_file_is_noticed(one_run: Swept, where: float) -> None:
     for name in ("run.json", "curve.parquet"):

@@ -554,7 +554,7 @@ def test_what_is_said_nearer_counts_more(folder: Path) -> None:
         assert study.cells[0].problem.options["slip"] == slip
         assert study.training["evaluate_every"] == every
         assert first_settings(study)["t_env"] == t_env
-        assert first_settings(study)["published"] is True
+        assert study.cells[0].agent == "qrmax-published"
         assert study.training["max_steps"] == 2000
     entry = '{ map = "row.txt", task = "fetch.toml", slip = 0.4 }'
     text = text.replace('{ map = "row.txt", task = "fetch.toml" }', entry)
@@ -599,7 +599,7 @@ def test_the_protocol_asked_for_counts_more_than_the_one_in_the_file(folder: Pat
     assert parsed(folder, text).protocol == "as-published"
     described = parsed(folder, text, "as-described")
     assert described.protocol == "as-described"
-    assert first_settings(described)["published"] is False
+    assert described.cells[0].agent == "qrmax"
     assert described.comparable is False
 
 
@@ -796,7 +796,6 @@ MATTERS: dict[str, Callable[[str], str]] = {
     "r_max": lambda text: text + "settings.qrmax.r_max = 2.0\n",
     "v_max": lambda text: text + "settings.qrmax.v_max = 2.0\n",
     "tolerance": lambda text: text + "settings.qrmax.tolerance = 0.01\n",
-    "published": lambda text: text + "settings.qrmax.published = true\n",
     "slip": lambda text: text + "world.slip = 0.1\n",
     "slips": lambda text: text + 'world.slips = "any"\n',
     "decoration_penalty": lambda text: text + "world.decoration_penalty = 1.0\n",
@@ -917,7 +916,7 @@ def test_as_published_is_what_the_published_numbers_were_made_with() -> None:
         }
     ]
     q_table = {"gamma": 0.9, "alpha": 0.1, "epsilon": 0.1, "q0": 2.0}
-    model = {"gamma": 0.9, "t_env": 39, "r_max": 1.0, "tolerance": 0.01, "published": True}
+    model = {"gamma": 0.9, "t_env": 39, "r_max": 1.0, "tolerance": 0.01}
     expected = {
         "q-learning": q_table,
         "qrm": q_table,
@@ -927,7 +926,7 @@ def test_as_published_is_what_the_published_numbers_were_made_with() -> None:
         "qrmax-rm": {**model, "t_task": 1, "v_max": None},
     }
     for cell in study.cells:
-        assert dict(cell.settings) == expected[cell.agent], cell.problem.label
+        assert dict(cell.settings) == expected[cell.label], cell.problem.label
 
 
 def test_as_described_is_what_the_text_of_the_paper_says() -> None:
@@ -944,7 +943,7 @@ def test_as_described_is_what_the_text_of_the_paper_says() -> None:
         assert cell.problem.options["slip"] == 0.2
         assert cell.problem.options["decoration_penalty"] == 0.0
         assert cell.problem.options["max_episode_steps"] == 1000
-        assert not cell.settings.get("published")
+        assert not cell.agent.endswith("-published")
         assert cell.settings.get("t_env", 39) == 39
         assert cell.settings["gamma"] == 0.9
 
@@ -954,7 +953,7 @@ def test_an_optimistic_value_is_given_to_r_max_where_rewards_are_large() -> None
         found = {
             cell.problem.label: cell.settings["v_max"]
             for cell in qrmax.load_study(name, "as-published").cells
-            if cell.agent == "rmax"
+            if cell.label == "rmax"
         }
         assert found.pop("office/map4/exp6") == 1000.0
         assert {*found.values()} == {1.0}
@@ -1024,7 +1023,7 @@ KEYS = [
     *["title", "about", "comparable", "problems", "agents", "seeds", "protocol", "protocols"],
     *["settings", "on", "world", "gamma", "stop", "max_steps", "evaluate_every", "reference"],
     *["name", "map", "task", "label", "agent", "rule", "within", "in_a_row", "t_env", "slip"],
-    *["slips", "qrmax", "rmax", "quick", "as-described", "published", "r_max", "office/*"],
+    *["slips", "qrmax", "rmax", "quick", "as-described", "as-published", "r_max", "office/*"],
 ]
 WORDS = [*KEYS, "", "row.txt", "fetch.toml", "good.csv", "office/map1/exp1", "exact", "any", "*"]
 SCALARS = (

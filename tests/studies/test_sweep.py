@@ -268,7 +268,7 @@ def test_a_sweep_that_is_broken_off_ends_its_workers_and_threads_at_once(tmp_pat
     assert isinstance(kept.pop(), EnoughError)
     assert len(kept) == 1
     assert workers_of(os.getpid()) == []
-    wait_until(lambda: {*threading.enumerate()} <= threads, seconds=5)
+    wait_until(lambda: {*threading.enumerate()} <= threads, seconds=20)
 
 
 # --- wherever it is called from

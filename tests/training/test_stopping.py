@@ -26,7 +26,7 @@ from qrmax.training.stopping import (
     rule_as_data,
     welch_p_value,
 )
-from qrmax.worlds.catalog import problem_names
+from qrmax.worlds.office import WORLD as OFFICE
 from random_problems import ANY_SIGN, NON_NEGATIVE, problems, random_policy
 from small_runs import corridor, fetching, never_fetching
 
@@ -54,14 +54,14 @@ def passes(
 # --- policies that are known to be good and to be bad
 
 
-@pytest.mark.parametrize("name", problem_names())
+@pytest.mark.parametrize("name", OFFICE.problem_names())
 @pytest.mark.parametrize("rule", [Exact(), Exact(within=0.0), Nominal()])
 def test_the_optimal_policy_passes(rule: StoppingRule, name: str) -> None:
     evaluator = evaluator_of(name)
     assert passes(rule, evaluator.solution.policy, evaluator)
 
 
-@pytest.mark.parametrize("name", problem_names())
+@pytest.mark.parametrize("name", OFFICE.problem_names())
 @pytest.mark.parametrize("rule", [Exact(), Exact(within=0.9), Nominal()])
 def test_a_policy_that_never_delivers_does_not_pass(rule: StoppingRule, name: str) -> None:
     evaluator = evaluator_of(name)
@@ -70,7 +70,7 @@ def test_a_policy_that_never_delivers_does_not_pass(rule: StoppingRule, name: st
     assert not passes(rule, policy, evaluator)
 
 
-@pytest.mark.parametrize("name", problem_names())
+@pytest.mark.parametrize("name", OFFICE.problem_names())
 def test_a_policy_that_always_does_the_same_does_not_pass(name: str) -> None:
     evaluator = evaluator_of(name)
     for action in range(4):

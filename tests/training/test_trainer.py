@@ -212,7 +212,7 @@ def test_compiled_or_not_is_the_same_run(learner: Learner, problem: qrmax.Proble
 
 @pytest.mark.filterwarnings("ignore::qrmax.QRMaxWarning")  # any problem may be an impossible one
 @pytest.mark.parametrize(
-    "name", ["q-learning", "rmax", "qrmax", "published qrmax", "ucbvi-b", "psrl", "opsrl"]
+    "name", ["q-learning", "rmax", "qrmax", "qrmax-published", "ucbvi-b", "psrl", "opsrl"]
 )
 @settings(max_examples=15)
 @given(problem=problems(), seed=st.integers(0, 99), limit=st.sampled_from([None, 1, 7]))

@@ -34,7 +34,7 @@ def test_labels_that_are_none_and_labels_that_are_no_function_are_refused() -> N
     with pytest.raises(GuardError, match="if none is true"):
         wrapped.reset()
     with pytest.raises(ParameterError, match="needed: a function"):
-        qrmax.TaskWrapper(lake, go(), labels={0: {"x"}})  # type: ignore[arg-type]
+        qrmax.TaskWrapper(lake, go(), labels=[{"x"}])  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="needed: one environment"):
         qrmax.TaskWrapper("FrozenLake-v1", go(), labels=lambda *_: ())  # type: ignore[arg-type]
 

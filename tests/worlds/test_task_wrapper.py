@@ -300,3 +300,41 @@ def test_a_first_label_that_would_be_read_by_chance_is_refused() -> None:
     machine = pick_up(0.3, consume_initial=False)
     env = qrmax.TaskWrapper(lake_env, machine, labels=lambda *_: COFFEE)
     assert env.reset(seed=0)[0]["task"] == 0
+
+
+def test_labels_can_be_a_mapping_of_observations() -> None:
+    env = qrmax.TaskWrapper(
+        gymnasium.make("FrozenLake-v1", is_slippery=False),
+        there_and_back(),
+        labels={0: {"home"}, 3: {"edge": True, "home": False}},
+    )
+    assert env.reset(seed=0)[1]["label"] == ("home",)
+    told = [env.step(RIGHT)[-1] for _ in range(3)]
+    assert [info["label"] for info in told] == [(), (), ("edge",)]
+    assert [env.step(LEFT)[1] for _ in range(3)] == [0.0, 0.0, 5.0]
+
+
+def test_a_mapping_with_something_else_than_labels_is_refused_at_once() -> None:
+    lake_env = gymnasium.make("FrozenLake-v1")
+    with pytest.raises(GuardError, match=r"labels\[3\] is the text 'edge'"):
+        qrmax.TaskWrapper(lake_env, there_and_back(), labels={3: "edge"})
+    pole = qrmax.TaskWrapper(gymnasium.make("CartPole-v1"), there_and_back(), labels={3: {"edge"}})
+    with pytest.raises(ParameterError, match="cannot be looked up in one; needed: a function"):
+        pole.reset(seed=0)
+
+
+def test_a_guard_is_evaluated_once_for_each_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    env, evaluated = lake(), []
+    holds = qrmax.Guard.holds
+    monkeypatch.setattr(
+        qrmax.Guard, "holds", lambda self, label: evaluated.append(label) or holds(self, label)
+    )
+    for _ in range(3):
+        env.reset(seed=0)
+        for action in [RIGHT] * 3 + [LEFT] * 3:
+            env.step(action)
+    assert set(evaluated) == {frozenset(), frozenset({"edge"}), frozenset({"home"})}
+    asked = len(evaluated)
+    env.reset(seed=0)
+    env.step(RIGHT)
+    assert len(evaluated) == asked

@@ -16,8 +16,10 @@ def among_best(values: FloatArray, slack: float, rng: Chance) -> int:
     An action counts as best if it is within `slack` times the size of the best value. Only where
     there is a choice is a random number drawn.
     """
-    row = values.tolist()
+    row: list[float] = values.tolist()
     best = max(row)
+    if slack == 0.0 and row.count(best) == 1:  # mostly, and soon told
+        return row.index(best)
     least = best - slack * abs(best)
     candidates = [a for a, value in enumerate(row) if value >= least]
     if len(candidates) == 1:

@@ -14,6 +14,12 @@ from qrmax.agents.base import Agent, AgentConfig
 from qrmax.errors import AgentError, shown
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+FACTS = (
+    *("knows_machine", "factored", "perceives"),
+    *("on_policy", "epsilon_greedy", "has_horizon"),
+)
+"""The class attributes that are True or False."""
+
 _NEEDED = "needed: a subclass of qrmax.Agent"
 
 
@@ -35,16 +41,24 @@ def check_declared(cls: Any, reference: str = "agent") -> None:
         raise AgentError(f"{where}: version is {shown(cls.version)}; allowed: text, or None")
     _check_facts(cls, where)
     _check_config(cls.Config, where)
+    if cls.has_horizon and "horizon" not in {
+        field.name for field in dataclasses.fields(cls.Config)
+    }:
+        raise AgentError(f"{where}: declares has_horizon = True, and its Config has no `horizon`")
 
 
 def _missing(cls: type[Agent]) -> list[str]:
     """The methods that a class has to define and does not."""
-    missing = sorted(getattr(cls, "__abstractmethods__", ()))
-    return [f"{name}()" for name in missing]
+    missing = [f"{name}()" for name in sorted(getattr(cls, "__abstractmethods__", ()))]
+    if cls.policy is Agent.policy and cls.recommendation is Agent.recommendation:
+        missing.append("policy() or recommendation()")
+    if cls.perceives is True and cls.perceive is Agent.perceive:
+        missing.append("perceive(), which it needs as it declares perceives = True")
+    return missing
 
 
 def _check_facts(cls: type[Agent], where: str) -> None:
-    for fact in ("knows_machine", "factored", "perceives"):
+    for fact in FACTS:
         value = getattr(cls, fact)
         if not isinstance(value, bool):
             raise AgentError(f"{where}: {fact} is {shown(value)}; allowed: True, False")

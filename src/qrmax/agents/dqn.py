@@ -12,8 +12,9 @@ batches are drawn from the agent's stream, the first weights from where that str
 global generator is touched. PyTorch is told to use one thread, in the whole process: these networks
 are too small for more, and sums come out the same whatever the number of cores.
 
-DQN-RM remembers each step once for every machine state that is not terminal, as if the machine had
-been there (counterfactual experience, Toro Icarte et al., 2022).
+DQN-RM remembers each transition once for every machine state that is not terminal, as if the
+machine had been there (counterfactual experience, Toro Icarte et al., 2022): its replay buffer is
+the one that `qrmax.sb3` has for all off-policy learners of Stable-Baselines3.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qrmax.agents.base import Agent, AgentConfig, Sizes
-from qrmax.agents.experience import Experience
+from qrmax.agents.experience import Counterfactual, Experience
 from qrmax.errors import MissingExtraError, ModelError, ParameterError, check_count, check_range
+from qrmax.machines.reward_machine import RewardMachine
 from qrmax.planning.arrays import IntArray
 from qrmax.problems.observations import Observations
 from qrmax.problems.simulator import Step
@@ -89,6 +91,8 @@ class DQN(Agent):
 
     name = "dqn"
     perceives = True
+    told_the_machine = "dqn-rm"
+    epsilon_greedy = True
     Config = DQNConfig
     config: DQNConfig
 
@@ -100,17 +104,17 @@ class DQN(Agent):
         experience: Experience,
         observations: Observations,
     ) -> None:
-        super().__init__(sizes, config, rng, experience)
-        self.observations = observations
+        super().__init__(sizes, config, rng, experience, observations)
         self.steps = 0
         self._task_state: Single = np.eye(sizes.task_states, dtype=np.float32)  # [q, its input]
         self.check_installed()
         self.learner = _make_learner(
             config,
-            inputs=observations.dimension + sizes.task_states,
-            actions=sizes.actions,
+            dimension=observations.dimension,
+            sizes=sizes,
             seed=int(rng.apart("weights").integers(2**63)),
             choose=self._choose,
+            machine=experience.task.machine if isinstance(experience, Counterfactual) else None,
         )
         arrays = [weights.detach().numpy() for weights in self.learner.q_net.parameters()]
         self._layers = [*zip(arrays[::2], arrays[1::2], strict=True)]  # the network's own memory
@@ -162,15 +166,14 @@ class DQN(Agent):
     def update(self, s: Single, q: int, a: int, step: Step) -> None:
         """Remember the step, and now and then learn from what is remembered."""
         config, learner = self.config, self.learner
-        for p, p_next, r_task, terminated in self.experience(q, step):
-            learner.replay_buffer.add(
-                self._joined(s, p),
-                self._joined(step.s, p_next),
-                np.array([a]),
-                np.array([step.r_env + r_task]),
-                np.array([terminated]),  # never on truncation
-                [],
-            )
+        learner.replay_buffer.add(
+            _seen(s, q),
+            _seen(step.s, step.q),
+            np.array([a]),
+            np.array([step.r_env + step.r_task]),
+            np.array([step.terminated]),  # never on truncation
+            [self._info(step)],
+        )
         self.steps += 1
         if self.steps % config.target_update_interval == 0:
             from stable_baselines3.common.utils import polyak_update
@@ -208,14 +211,25 @@ class DQN(Agent):
                 f"with room for {replay.buffer_size}"
             )
         ends = np.cumsum([column.shape[1] for column in columns])
-        seen, seen_next, action, reward, done = np.split(transitions, ends[:-1], axis=1)
-        if not np.isin(action, range(self.sizes.actions)).all() or not np.isin(done, (0, 1)).all():
-            raise ModelError("a transition that is remembered cannot have been")
-        for column, kept in zip(columns, (seen, seen_next, action, reward, done), strict=True):
-            column[:n] = kept
+        kept = np.split(transitions, ends[:-1], axis=1)
+        _, q, _, q_next, action, _, done = kept
+        for numbers, below in (
+            (q, self.sizes.task_states),
+            (q_next, self.sizes.task_states),
+            (action, self.sizes.actions),
+            (done, 2),
+        ):
+            if not np.isin(numbers, range(below)).all():
+                raise ModelError("a transition that is remembered cannot have been")
+        for column, values in zip(columns, kept, strict=True):
+            column[:n] = values
         for name, tensor in _tensors(self.learner).items():
             tensor.numpy()[...] = arrays[name]
         replay.pos, replay.full, self.steps = place, full, steps
+
+    def _info(self, step: Step) -> dict[str, Any]:  # noqa: ARG002 (see DQN-RM)
+        """What the replay buffer has to know of a step beside what was seen: nothing."""
+        return {}
 
     def _joined(self, s: Single, q: int | NDArray[np.integer]) -> Single:
         """What the networks are given: an observation and a machine state, or many of both."""
@@ -231,6 +245,12 @@ class DQNRM(DQN):
 
     name = "dqn-rm"
     knows_machine = True
+    experience: Counterfactual
+
+    def _info(self, step: Step) -> dict[str, Any]:
+        """What counterfactual experience takes, as a `TaskWrapper` tells it."""
+        label = self.experience.task.labels[step.label]
+        return {"label": label, "r_env": step.r_env, "world_ended": step.world_ended}
 
 
 class NetworkPolicy:
@@ -254,39 +274,56 @@ class NetworkPolicy:
 def _make_learner(
     config: DQNConfig,
     *,
-    inputs: int,
-    actions: int,
+    dimension: int,
+    sizes: Sizes,
     seed: int,
     choose: Callable[[int, int], IntArray],
+    machine: RewardMachine | None,
 ) -> Any:
-    """The learner of Stable-Baselines3, without an environment, without a log, with our chance."""
+    """The learner of Stable-Baselines3, without an environment, without a log, with our chance.
+
+    With a machine, its replay buffer holds counterfactual experience.
+    """
     import stable_baselines3
     import torch
-    from gymnasium.spaces import Box, Discrete
-    from stable_baselines3.common.buffers import ReplayBuffer
+    from gymnasium.spaces import Box, Dict, Discrete
+    from stable_baselines3.common.buffers import DictReplayBuffer
     from stable_baselines3.common.logger import Logger
-    from stable_baselines3.common.type_aliases import ReplayBufferSamples
+    from stable_baselines3.common.type_aliases import DictReplayBufferSamples
 
-    class Replay(ReplayBuffer):
+    from qrmax.sb3 import CounterfactualReplayBuffer
+
+    kind: Any = DictReplayBuffer if machine is None else CounterfactualReplayBuffer
+
+    class Replay(kind):
         """Draws from our stream, not from NumPy's global generator."""
 
         def sample(self, batch_size: int, env: Any = None) -> Any:  # noqa: ARG002
             """Transitions to learn from."""
             chosen = choose(self.size(), batch_size)
-            columns = (self.observations, self.actions, self.next_observations)
-            parts = [column[chosen, 0] for column in columns]
-            parts += [self.dones[chosen], self.rewards[chosen]]
-            return ReplayBufferSamples(*map(torch.from_numpy, parts))
+
+            def drawn(column: NDArray[Any]) -> Any:
+                return torch.from_numpy(column[chosen, 0])
+
+            return DictReplayBufferSamples(
+                observations={key: drawn(each) for key, each in self.observations.items()},
+                actions=drawn(self.actions),
+                next_observations={k: drawn(each) for k, each in self.next_observations.items()},
+                dones=torch.from_numpy(self.dones[chosen]),
+                rewards=torch.from_numpy(self.rewards[chosen]),
+            )
 
     torch.set_num_threads(1)
     learner = stable_baselines3.DQN(
-        "MlpPolicy",
+        "MultiInputPolicy",
         None,
         learning_rate=config.learning_rate,
         buffer_size=config.buffer_size,
         gamma=config.gamma,
         replay_buffer_class=Replay,
-        replay_buffer_kwargs={"handle_timeout_termination": False},  # it is told what is the end
+        replay_buffer_kwargs={"handle_timeout_termination": False}  # it is told what is the end
+        if machine is None
+        else {"machine": machine},
         policy_kwargs={
             "net_arch": [config.hidden, config.hidden],
             "optimizer_kwargs": {"fused": True},  # all of Adam in one call
@@ -294,8 +331,10 @@ def _make_learner(
         device="cpu",
         _init_setup_model=False,  # which would need an environment
     )
-    learner.observation_space = Box(-1.0, 1.0, (inputs,), np.float32)
-    learner.action_space = Discrete(actions)
+    learner.observation_space = Dict(
+        {"state": Box(-1.0, 1.0, (dimension,), np.float32), "task": Discrete(sizes.task_states)}
+    )
+    learner.action_space = Discrete(sizes.actions)
     learner.n_envs = 1
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
@@ -335,5 +374,12 @@ def _tensors(learner: Any) -> dict[str, Any]:
 
 def _columns(replay: Any) -> list[NDArray[Any]]:
     """The arrays of a replay buffer, `[place, number]`; to read and to write."""
-    arrays = (replay.observations, replay.next_observations, replay.actions)
-    return [array.reshape(len(array), -1) for array in (*arrays, replay.rewards, replay.dones)]
+    now, later = replay.observations, replay.next_observations
+    seen = (now["state"], now["task"], later["state"], later["task"])
+    arrays = (*seen, replay.actions, replay.rewards, replay.dones)
+    return [array.reshape(len(array), -1) for array in arrays]
+
+
+def _seen(s: Single, q: int) -> dict[str, NDArray[Any]]:
+    """An observation and a machine state, as replay buffers take them."""
+    return {"state": s[None], "task": np.array([q])}

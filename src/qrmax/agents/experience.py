@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from qrmax.errors import ParameterError
+from qrmax.logic.guards import Label
 from qrmax.machines.machine_table import MachineTable
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.problems.simulator import Step
@@ -53,6 +54,11 @@ class Task(Protocol):
     machine: RewardMachine
     table: MachineTable  # over the labels that there are; it may grow
 
+    @property
+    def labels(self) -> Sequence[Label]:
+        """The labels, in the order of the table."""
+        ...
+
 
 class Counterfactual:
     """What would have been seen from every machine state: for agents that know the machine.
@@ -71,13 +77,28 @@ class Counterfactual:
             )
         self.task = task
         self.live = np.flatnonzero(~task.table.terminal).tolist()
+        self._table = task.table  # the one that is remembered:
+        self._steps: dict[tuple[int, bool], Sequence[TaskStep]] = {}  # label, world_ended
 
     def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:  # noqa: ARG002 (it is any q)
         """The step in every machine state, in order."""
         table = self.task.table
-        nexts = table.next_state[:, step.label, 0].tolist()
-        rewards = table.reward[:, step.label, 0].tolist()
-        return [
-            TaskStep(p, nexts[p], rewards[p], bool(step.world_ended or table.terminal[nexts[p]]))
-            for p in self.live
-        ]
+        if table is not self._table:  # it has grown, or labels are numbered anew
+            self._table = table
+            self._steps.clear()
+        case = (step.label, step.world_ended)
+        steps = self._steps.get(case)
+        if steps is None:
+            steps = self._steps[case] = _steps_of(table, self.live, *case)
+        return steps
+
+
+def _steps_of(
+    table: MachineTable, live: Sequence[int], label: int, world_ended: bool
+) -> Sequence[TaskStep]:
+    nexts = table.next_state[:, label, 0].tolist()
+    rewards = table.reward[:, label, 0].tolist()
+    return tuple(
+        TaskStep(p, nexts[p], rewards[p], bool(world_ended or table.terminal[nexts[p]]))
+        for p in live
+    )

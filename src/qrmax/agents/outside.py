@@ -14,10 +14,14 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from qrmax.errors import AgentError, shown
 
 if TYPE_CHECKING:
     from qrmax.agents.base import Agent
@@ -69,6 +73,52 @@ def agent_reference(cls: type[Agent]) -> str:
     if names_class(cls.name, cls) or (source := agent_source(cls)) is None:
         return cls.name
     return source.reference
+
+
+def checked_act(agent: Agent) -> Callable[[Any, int], int]:
+    """Return the `act` of an agent; that of an agent from outside checks its result."""
+    if not is_outside(type(agent)):
+        return agent.act
+    actions = range(agent.sizes.actions)
+
+    def act(s: Any, q: int) -> int:
+        a: Any = agent.act(s, q)
+        if not isinstance(a, int | np.integer) or int(a) not in actions:
+            raise AgentError(
+                f"agent {agent.name!r}: act({s}, {q}) returned {shown(a)}; "
+                f"allowed: whole numbers from 0 to {actions[-1]}"
+            )
+        return int(a)
+
+    return act
+
+
+def checked_policy(agent: Agent) -> Any:
+    """Return the recommendation of an agent; that of an agent from outside is checked."""
+    policy = agent.recommendation()
+    if not is_outside(type(agent)):
+        return policy
+    where = f"agent {agent.name!r}: the recommended policy"
+    if agent.perceives:
+        if not callable(getattr(policy, "action", None)):
+            raise AgentError(f"{where} is {shown(policy)}; needed: a method action(seen, label, q)")
+        return policy
+    try:
+        table = np.asarray(policy)
+    except ValueError as error:  # rows of different lengths
+        raise AgentError(f"{where} is no array: {error}") from error
+    fits = table.ndim in (2, 3) and table.shape[-2:] == agent.sizes[:2]
+    if not fits or table.dtype.kind not in "iu":
+        raise AgentError(
+            f"{where} is an array of {table.dtype} of shape {table.shape}; needed: whole numbers "
+            f"of shape {agent.sizes[:2]}, or with the stage as first axis"
+        )
+    if table.size and not 0 <= table.min() <= table.max() < agent.sizes.actions:
+        raise AgentError(
+            f"{where} has actions from {table.min()} to {table.max()}; allowed: 0 to "
+            f"{agent.sizes.actions - 1}"
+        )
+    return table.astype(np.int32)
 
 
 def note_source(cls: type) -> None:

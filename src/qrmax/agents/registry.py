@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from qrmax.problems.observations import Observations
     from qrmax.seeding import Stream
 
-    AgentLike: TypeAlias = str | type[Agent] | AgentConfig
-    """An agent by name, as `module:Class`, as a class, or as an instance of its config."""
+AgentLike: TypeAlias = "str | type[Agent] | AgentConfig"
+"""An agent by name, as `module:Class`, as a class, or as an instance of its config."""
 
-    AnyAgent = TypeVar("AnyAgent", bound=type[Agent])
+AnyAgent = TypeVar("AnyAgent", bound="type[Agent]")
 
 GROUP = "qrmax.agents"
 """The group of entry points that makes the agents of a distribution known."""
@@ -40,6 +40,10 @@ _HOME = {  # in the paper's order
     "rmax-rm": "rmax_rm.RMaxRM",
     "qrmax": "qrmax.QRMax",
     "qrmax-rm": "qrmax_rm.QRMaxRM",
+    "rmax-published": "published.PublishedRMax",
+    "rmax-rm-published": "published.PublishedRMaxRM",
+    "qrmax-published": "published.PublishedQRMax",
+    "qrmax-rm-published": "published.PublishedQRMaxRM",
     "ucbvi-sb": "episodic.ucbvi.UCBVISB",
     "ucbvi-b": "episodic.ucbvi.UCBVIB",
     "ucbvi-h": "episodic.ucbvi.UCBVIH",
@@ -52,12 +56,6 @@ _HOME = {  # in the paper's order
     "bucket-rmax": "buckets.bucket_rmax.BucketRMax",
     "dqn": "dqn.DQN",
     "dqn-rm": "dqn.DQNRM",
-}
-_PUBLISHED = {
-    "rmax": "published.PublishedRMax",
-    "rmax-rm": "published.PublishedRMaxRM",
-    "qrmax": "published.PublishedQRMax",
-    "qrmax-rm": "published.PublishedQRMaxRM",
 }
 _registered: dict[str, type[Agent]] = {}
 _installed = EntryPoints(GROUP)
@@ -151,7 +149,7 @@ def _value(name: str) -> str:
 # --- classes
 
 
-def agent_class(agent: AgentLike, *, published: bool = False) -> type[Agent]:
+def agent_class(agent: AgentLike) -> type[Agent]:
     """Return the class of an agent.
 
     Arguments:
@@ -162,7 +160,7 @@ def agent_class(agent: AgentLike, *, published: bool = False) -> type[Agent]:
     from qrmax.agents.declaration import check_declared
 
     if isinstance(agent, str):
-        return _class_named(agent, published=published)
+        return _class_named(agent)
     if isinstance(agent, AgentConfig):
         agent = agent.agent
     if not isinstance(agent, type):
@@ -214,12 +212,11 @@ def class_in_file(reference: str, source: Mapping[str, Any] | None) -> type[Agen
     return found
 
 
-def _class_named(name: str, *, published: bool = False) -> type[Agent]:
+def _class_named(name: str) -> type[Agent]:
     from qrmax.agents.declaration import check_declared
 
     if name in _HOME:
-        home = _PUBLISHED.get(name, _HOME[name]) if published else _HOME[name]
-        module, attribute = home.rsplit(".", 1)
+        module, attribute = _HOME[name].rsplit(".", 1)
         found: type[Agent] = getattr(importlib.import_module(f"{__package__}.{module}"), attribute)
         return found
     if name in _registered:
@@ -306,7 +303,7 @@ def make_agent(
     """
     from qrmax.agents.experience import Counterfactual, Observed
 
-    kind = agent_class(agent, published=getattr(config, "published", False))
+    kind = agent_class(agent)
     if kind.perceives != (observations is not None):
         raise ParameterError(_misfit(kind))
     experience = Counterfactual(task) if kind.knows_machine else Observed()

@@ -24,8 +24,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from qrmax.draw import draw
 from qrmax.errors import ParameterError, TaskError, check_choice, shown
 from qrmax.logic.guards import Guard, Label, as_label, braced
@@ -34,6 +32,7 @@ from qrmax.machines.edges import Edge, Event, Outcome, events_of, exclusive
 from qrmax.machines.equivalence import Counterexample, counterexample
 from qrmax.machines.machine_table import MachineTable, table_of
 from qrmax.machines.validity import check_declared, check_ends, check_overlaps
+from qrmax.seeding import Chance
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -341,9 +340,7 @@ class RewardMachine:
         """
         return exclusive(self.cases(state))
 
-    def step(
-        self, state: str, label: Iterable[str], rng: np.random.Generator | None = None
-    ) -> MachineStep:
+    def step(self, state: str, label: Iterable[str], rng: Chance | None = None) -> MachineStep:
         """Read one label in `state`. Terminal states are absorbing, with reward 0.
 
         Arguments:
@@ -391,9 +388,7 @@ class RewardMachine:
         outcomes = self.outcomes(self.initial, label)
         return outcomes[0].state if len(outcomes) == 1 else None
 
-    def run(
-        self, trace: Iterable[Iterable[str]], rng: np.random.Generator | None = None
-    ) -> MachineRun:
+    def run(self, trace: Iterable[Iterable[str]], rng: Chance | None = None) -> MachineRun:
         """Read a sequence of labels from the initial state, collecting the rewards.
 
         Arguments:

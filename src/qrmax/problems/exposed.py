@@ -23,6 +23,11 @@ from qrmax.errors import ModelError, ParameterError, shown
 from qrmax.logic.guards import Label, as_label
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import load_task
+from qrmax.problems.labelling_function import (
+    Labelling,
+    LabelsOfObservations,
+    LabelsOfTransitions,
+)
 from qrmax.problems.mdp import TabularMDP
 from qrmax.problems.problem import Problem
 from qrmax.problems.step_labels import split_by_label
@@ -72,8 +77,8 @@ def exposed_model(env: Any) -> Exposed:
 def exposed_problem(
     env: Any,
     task: RewardMachine | str | os.PathLike[str] | None,
-    labels: Callable[..., Iterable[str]] | None,
-    step_labels: Callable[..., Iterable[str]] | None,
+    labels: LabelsOfObservations | None,
+    step_labels: LabelsOfTransitions | None,
     env_reward: bool | None,
 ) -> Problem:
     """The problem of an environment and a task; see `Problem.from_gymnasium`."""
@@ -85,8 +90,8 @@ def exposed_problem(
                 f"{model.name} has a task already, in its TaskWrapper; give no other beside it, "
                 "or give the environment without it, env.env"
             )
-        machine, labels = model.tasked.machine, model.tasked.labelling
-        step_labels, env_reward = model.tasked.step_labelling, model.tasked.env_reward
+        machine, env_reward = model.tasked.machine, model.tasked.env_reward
+        labelling = model.tasked.labelling
     elif task is None or (labels is None) == (step_labels is None):
         raise ParameterError(
             f"{model.name} needs a task, and either labels=... or transition_labels=...; or give "
@@ -94,6 +99,7 @@ def exposed_problem(
         )
     else:
         machine = task if isinstance(task, RewardMachine) else load_task(task)
+        labelling = Labelling(machine, labels, step_labels)
     mdp = model.mdp
     if env_reward is False:
         mdp = TabularMDP(mdp.succ, mdp.prob, terminal=mdp.terminal, start=mdp.start)
@@ -101,10 +107,11 @@ def exposed_problem(
         "max_episode_steps": model.max_episode_steps,
         "name": f"{model.name}/{machine.name}",
     }
-    if labels is not None:
-        return Problem(mdp, machine, *observed_labels(labels, model.origin.tolist()), **options)
-    assert step_labels is not None
-    names, numbers = transition_labels(step_labels, model)
+    if labelling.of_observations is not None:
+        named = observed_labels(labelling.of_observations, model.origin.tolist())
+        return Problem(mdp, machine, *named, **options)
+    assert labelling.of_transitions is not None
+    names, numbers = transition_labels(labelling.of_transitions, model)
     split = split_by_label(mdp, numbers, start=0)
     return Problem(
         split.mdp,

@@ -1,9 +1,8 @@
 """Learning curves as a picture: a panel for each problem, a line for each learner.
 
-A line is the median of the runs, its band goes from the first to the third quartile. A run that
-has stopped, since it was good enough, counts on with what it had reached; one that was stopped by
-its budget does so too, and its line ends there if it was the last. What is worse than nothing is
-drawn at 0: such policies come and go.
+A line is the median over the runs, with a band from the first to the third quartile. A run that met
+its stopping rule keeps its last value; so does one stopped by its budget, and its line ends there
+if it was the last. Negative values are drawn at 0: such policies come and go.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-MEASURES = {  # and what the axis says
+MEASURES = {  # and the label of the axis
     "value": "value of the greedy policy / optimum",
     "success": "success of the greedy policy",
     "return": "return of an episode",
@@ -37,11 +36,11 @@ PANEL = (4.2, 3.0)  # inches
 LEGEND_COLUMNS = 4
 TICKS = 6  # along a panel
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-DASHES = ("-", "--", ":")  # once the colours are used up
+DASHES = ("-", "--", ":")  # after all colours are used
 
 
 class Line(NamedTuple):
-    """What the runs of a learner have reached by then."""
+    """The quartiles over the runs of a learner."""
 
     at: FloatArray  # steps or episodes
     low: FloatArray  # the first quartile
@@ -50,7 +49,7 @@ class Line(NamedTuple):
 
 
 def default_measure(study: Study) -> str:
-    """What the learners of a study are judged by.
+    """The evaluation measure of a study's learners.
 
     >>> import qrmax
     >>> default_measure(qrmax.load_study("paper/table4"))
@@ -65,7 +64,7 @@ def default_measure(study: Study) -> str:
 def learning_curves(
     study: Study, folder: str | os.PathLike[str], measure: str | None = None
 ) -> dict[tuple[str, str], Line]:
-    """The lines of a study by problem and learner, for those that have complete runs."""
+    """The learning curves of a study by problem and learner, if they have complete runs."""
     import polars
 
     measure = default_measure(study) if measure is None else measure
@@ -96,7 +95,7 @@ def labels_of(study: Study) -> tuple[str, ...]:
 
 
 def line_of(points: polars.DataFrame, end: int) -> Line:
-    """The quartiles over the runs of a learner, each at its last point up to there.
+    """The quartiles over the runs of a learner; each run keeps its last value.
 
     >>> import polars
     >>> points = polars.DataFrame({"seed": [0, 0], "x": [1, 4], "y": [0.5, 0.75]})

@@ -1,4 +1,4 @@
-"""What results say of each problem and learner: the numbers behind every form of a table."""
+"""Aggregated results of each problem and learner: the numbers behind every table format."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ CLOSE = 0.05
 
 
 class Run(NamedTuple):
-    """A row of the results, by its columns."""
+    """A row of the results."""
 
     problem: str
     label: str
     seed: int
     status: str  # "done" or "failed"
-    reached: bool | None  # False: took all its budget; of a failed run nothing more is known
+    reached: bool | None  # False: right-censored by its budget; None for a failed run
     steps: int | None
     max_steps: int
     version: str | None
@@ -50,33 +50,33 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is known of one learner on one problem."""
+    """The aggregated runs of one learner on one problem."""
 
-    steps: Steps | None  # None where no run is done
+    steps: Steps | None  # None if no run is complete
     summary: Summary | None
     failed: int
-    missing: int  # runs that should be there and are not
+    missing: int  # expected runs that are not there
     reference: float | None
-    successes: tuple[float, ...] = ()  # of the last policies of the runs that hit their budget
+    successes: tuple[float, ...] = ()  # of the last policies of right-censored runs
 
     @property
     def n(self) -> int:
-        """How many runs are done."""
+        """The number of complete runs."""
         return self.summary.n if self.summary else 0
 
     @property
     def expected(self) -> int:
-        """How many runs should be."""
+        """The number of expected runs."""
         return self.n + self.failed + self.missing
 
     @property
     def mean(self) -> float | None:
-        """The mean over all runs that are done; None where a run hit its budget."""
+        """The mean over all complete runs; None if a run is right-censored by its budget."""
         return self.summary.mean if self.summary and not self.summary.censored else None
 
     @property
     def off_by(self) -> float | None:
-        """How far the mean is off the reference, relative to it; None where either is not known."""
+        """The relative deviation of the mean from the reference; None if either is unknown."""
         if self.mean is None or self.reference is None:
             return None
         return (self.mean - self.reference) / self.reference  # exact where 5 % are 5 %
@@ -88,13 +88,13 @@ class Cell:
 
 
 class Improvement(NamedTuple):
-    """How probable it is that one learner is quicker than another."""
+    """The probability that one learner needs fewer steps than another."""
 
     probability: Estimate
-    problems: int  # over which it is averaged
+    problems: int  # averaged over
 
     def reversed(self) -> Improvement:
-        """That the other is quicker: all that is left of 1."""
+        """The probability of the converse."""
         value, low, high = self.probability
         return Improvement(Estimate(1.0 - value, 1.0 - high, 1.0 - low), self.problems)
 
@@ -113,11 +113,11 @@ class Final(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that a table shows."""
+    """The content of a table."""
 
     layout: Layout
     cells: Mapping[tuple[str, str], Cell]  # by problem and label
-    versions: tuple[str, ...]  # of qrmax, that the runs were made with
+    versions: tuple[str, ...]  # of qrmax, in the runs
     commits: tuple[str, ...]
     finals: tuple[Final, ...] = ()  # if the layout asks for them
 
@@ -131,16 +131,16 @@ class Findings:
 
     @property
     def resolutions(self) -> list[int]:
-        """The distances between checks, where they are more than a step."""
+        """The numbers of steps between checks, if more than one."""
         found = {cell.steps.resolution for cell in self.cells.values() if cell.steps}
         return sorted(steps for steps in found if steps is not None and steps > 1)
 
     def best(self, problem: str) -> set[str]:
-        """The learners with the smallest mean on a problem, as far as they can be told apart.
+        """The learners on a problem that are not distinguishable from the best.
 
-        That is the one with the smallest mean, and all whose 95 % interval overlaps with its own;
-        none where those are all there are. A mean over runs that hit their budget has no upper end,
-        and a single run has no interval either.
+        That is the one with the smallest mean, and all whose 95 % confidence interval overlaps with
+        its own; none if those are all learners. The interval of a mean over right-censored runs has
+        no upper end, and a single run has no interval either.
         """
         row = zip(self.layout.labels, self.row(problem), strict=True)
         known = {label: cell.summary for label, cell in row if cell.summary}
@@ -151,9 +151,9 @@ class Findings:
         return near if len(near) < len(known) else set()
 
     def improvement(self, ours: str, theirs: str) -> Improvement | None:
-        """How probable it is that a run of ours is quicker; None where they share no problem.
+        """The probability of improvement over another learner; None if they share no problem.
 
-        Problems count where both have runs, of the same budget if any run hit its own.
+        Problems count if both have runs, with the same budget if any run is right-censored.
         """
         pairs = [
             (one.steps, other.steps)
@@ -169,7 +169,7 @@ class Findings:
 
 
 def gather(results: pl.DataFrame, layout: Layout) -> Findings:
-    """What the results, one row for each run, say of the problems and learners of the layout."""
+    """Aggregate the results, one row for each run, by problem and learner of the layout."""
     runs = _runs_by_cell(results, layout)
     shown = [run for (_, label), group in runs.items() if label in layout.labels for run in group]
     if not shown:

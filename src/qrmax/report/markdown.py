@@ -1,4 +1,4 @@
-"""A table as a page of Markdown: the means, how they spread, and which learner is quicker."""
+"""Tables as Markdown: means, dispersion, and probability of improvement."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from qrmax.report.findings import Findings, Improvement
 from qrmax.report.wording import (
-    NOTHING,
+    ABSENT,
     counted,
     estimate_text,
     heads,
@@ -61,7 +61,7 @@ def page(findings: Findings) -> str:
 
 
 def _origin(findings: Findings) -> str:
-    """Where the numbers come from and what they are."""
+    """The provenance and meaning of the numbers."""
     layout, cells = findings.layout, findings.cells.values()
     each = counted(max(cell.expected for cell in cells), "run") + " each"
     if any(cell.n < cell.expected for cell in cells):
@@ -113,7 +113,7 @@ def _gaps(findings: Findings) -> Iterator[str]:
 
 
 def _at_the_end(findings: Findings) -> Iterator[str]:
-    """How close those came that did not get there."""
+    """The final success rates of right-censored runs."""
     layout = findings.layout
     if not layout.shows_success or not any(cell.successes for cell in findings.cells.values()):
         return
@@ -153,9 +153,9 @@ def _spread(findings: Findings) -> Iterator[str]:
         name = layout.short_name(problem)
         for label, cell in zip(layout.labels, findings.row(problem), strict=True):
             known = cell.summary
-            censored = str(known.censored) if known else NOTHING
-            median = estimate_text(known.median) if known else NOTHING
-            iqm = estimate_text(known.iqm) if known else NOTHING
+            censored = str(known.censored) if known else ABSENT
+            median = estimate_text(known.median) if known else ABSENT
+            iqm = estimate_text(known.iqm) if known else ABSENT
             yield _line([name, label, str(cell.n), censored, median, iqm])
 
 
@@ -187,14 +187,14 @@ def _odds(findings: Findings) -> Iterator[str]:
 
 def _odds_text(odds: Improvement | None, total: int) -> str:
     if odds is None:
-        return NOTHING
+        return ABSENT
     value, low, high = odds.probability
     text = f"{value:.2f} [{low:.2f} to {high:.2f}]"
     return text if odds.problems == total else f"{text}, {counted(odds.problems, 'problem')}"
 
 
 def _head(names: Sequence[str], left: int) -> Iterator[str]:
-    """The first two lines of a table, of which so many columns are text."""
+    """The first two lines of a table, whose first columns are text."""
     yield _line(names)
     yield "|" + "---|" * left + "---:|" * (len(names) - left)
 

@@ -26,7 +26,7 @@ LENGTH, SUCCESS = "optimum: mean length", "optimum: success %"
 
 
 def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
-    """The table of a study, with what others have found beside it."""
+    """The table of a study, beside published reference values."""
     import polars
 
     found = results(folder, earlier=True)
@@ -92,7 +92,7 @@ def _reaches(study: Study) -> bool:
 
 
 def _ran_out_of_steps(most: int) -> pl.Expr:
-    """Whether a run ended before its rule was met or so many episodes had begun."""
+    """An expression: the run ended before its stopping rule was met and before n episodes."""
     import polars
 
     return ~polars.col("reached") & (polars.col("episodes") < most)
@@ -108,7 +108,7 @@ def _in_episodes(runs: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def study_layout(study: Study) -> Layout:
-    """How the table of a study is laid out."""
+    """The layout of the table of a study."""
     protocol = f" --protocol {study.protocol}" if study.protocol else ""
     title = study.title or study.name
     name = study.name if study.name in study_names() else f"{study.name}{SUFFIX}"
@@ -148,7 +148,7 @@ def study_layout(study: Study) -> Layout:
 
 
 def judged(study: Study) -> str:
-    """What the learners are judged by, where that is not the same for all of them.
+    """The evaluation criteria of the learners, if they are not the same for all.
 
     >>> import qrmax
     >>> judged(qrmax.load_study("paper/table4"))
@@ -180,14 +180,14 @@ def _listed(names: list[str]) -> str:
 
 
 class Optimum(NamedTuple):
-    """What the optimal policy brings."""
+    """The performance of the optimal policy."""
 
     mean_length: float  # of successful episodes
     success: float  # probability
 
 
 def optimum(spec: CatalogProblem | PythonProblem) -> Optimum:
-    """What the optimal policy of a problem brings in the world with slips, as the paper has it."""
+    """The performance of the optimal policy in the slippery environment, as in the paper."""
     problem = spec.plain().judged
     found = evaluate(problem, solve(problem).policy)
     return Optimum(found.mean_length or 0.0, found.success)

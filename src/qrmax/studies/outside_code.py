@@ -18,6 +18,8 @@ from qrmax.agents.outside import agent_source
 from qrmax.agents.registry import agent_class
 from qrmax.errors import ParameterError, PluginError
 from qrmax.plugins import import_object, is_reference, make_importable
+from qrmax.worlds.catalog import parse_name
+from qrmax.worlds.world_registry import is_offered
 
 Origin = Mapping[str, str]
 """Where an object comes from: its module, its name there, and a version or a hash."""
@@ -33,7 +35,7 @@ def mentions_code(data: Any) -> bool:
         return any(map(mentions_code, [*data.keys(), *data.values()]))
     if isinstance(data, list):
         return any(map(mentions_code, data))
-    return isinstance(data, str) and is_reference(data)
+    return isinstance(data, str) and is_reference(data.partition("/")[0])  # mine:RING/round
 
 
 def check_agent(agent: str) -> None:
@@ -63,6 +65,29 @@ def origin_of(reference: str) -> Origin:
     if isinstance(version, str | int):
         return {"module": module, "name": name, "version": str(version)}
     return {"module": module, "name": name, "sha256": _source_hash(module, found)}
+
+
+def world_origin(name: str) -> tuple[str, Origin | None]:
+    """Return the name by which any process finds a problem, and the origin of its world.
+
+    A world from outside the library is named by where it is, unless an entry point names it; the
+    origin of a built-in world is None. A world that workers could not import is refused.
+    """
+    parsed = parse_name(name)
+    if parsed is None or parsed.world.source is None:
+        return name, None
+    world, source = parsed.world, parsed.world.source
+    if is_reference(name.partition("/")[0]) or is_offered(world.name):
+        return name, source
+    check_importable(f"the world {world.name!r}", source["module"])
+    names = vars(sys.modules[source["module"]]).items()
+    for attribute, value in names:
+        if value is world:
+            return f"{source['module']}:{attribute}{name.removeprefix(world.name)}", source
+    raise ParameterError(
+        f"the world {world.name!r} is no attribute of module {source['module']!r}, so that worker "
+        "processes cannot import it; define it at the top of the module"
+    )
 
 
 def check_origin(now: Origin | None, then: Origin | None) -> None:

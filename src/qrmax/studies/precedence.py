@@ -29,6 +29,7 @@ from qrmax.studies.outside_code import check_agent
 from qrmax.studies.reading import Table, as_entry
 from qrmax.training.stopping import StoppingRule, as_rule, make_rule
 from qrmax.worlds.catalog import kinds_of_options
+from qrmax.worlds.options import Options
 
 COUNTS = ("max_steps", "max_episodes", "evaluate_every")
 PROTOCOL_KEYS = (
@@ -232,12 +233,13 @@ def _accepted_by_one(one: dict[str, Any], agents: Sequence[str]) -> None:
     _any_of([partial(make_config, agent, one) for agent in having])
 
 
-def check_option(option: dict[str, Any]) -> None:
-    """Raise an error unless a world of some kind accepts an option."""
+def check_option(option: dict[str, Any], also: Sequence[type[Options]] = ()) -> None:
+    """Raise an error unless a world, or one that has these options `also`, accepts an option."""
     [name] = option
-    having = [kind for kind in kinds_of_options() if name in kind.__slots__]
+    kinds = [*kinds_of_options(), *also]
+    having = [kind for kind in kinds if name in kind.names()]
     if not having:
-        known = {name for kind in kinds_of_options() for name in kind.__slots__}
+        known = {name for kind in kinds for name in kind.names()}
         raise UnknownNameError("option", name, known)
     _any_of([partial(kind.of, option) for kind in having])
 

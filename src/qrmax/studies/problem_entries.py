@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from qrmax.errors import ParameterError
 from qrmax.machines import task_files as tasks
 from qrmax.source import Source
+from qrmax.studies.outside_code import world_origin
 from qrmax.studies.outside_problems import OWN_KINDS, by_last_name, find_task, make_own
 from qrmax.studies.precedence import Layers, check_option, is_pattern
 from qrmax.studies.problem_specs import CatalogProblem, ProblemSpec
@@ -18,10 +20,10 @@ from qrmax.studies.reading import Mistakes, Table, as_entry
 from qrmax.worlds import grid as maps
 from qrmax.worlds.catalog import (
     all_names,
-    is_office,
-    map_and_task,
+    is_default_world,
     option_names,
     options_of,
+    problem_parts,
     unknown_problem,
 )
 
@@ -89,7 +91,8 @@ def _read_entry(value: Any, path: str, mistakes: Mistakes) -> ProblemEntry | Non
     if table is None:
         return None
     texts = {key: table.text(key) for key in ("name", "map", "task", "label")}
-    options = table.checked_rest(check_option)
+    own = [] if texts["name"] is None else [options_of(texts["name"])]
+    options = table.checked_rest(partial(check_option, also=own))
     if any(key in table and text is None for key, text in texts.items()):
         return None
     return ProblemEntry(**texts, options=options)
@@ -120,11 +123,13 @@ def _spec(
     entry: ProblemEntry, name: str | None, options: dict[str, Any], beside: Path
 ) -> CatalogProblem:
     """A problem by its name if all of it is built in; otherwise its files, as text."""
-    if not is_office(name):
+    if not is_default_world(name):
         own_map = None if entry.map is None else _find_map(entry.map, beside)
         own_task = None if entry.task is None else find_task(entry.task, beside)
-        return CatalogProblem("", name, own_map, own_task, options)
-    grid, task = map_and_task(name, entry.map, entry.task)
+        portable, origin = world_origin(str(name))
+        return CatalogProblem("", portable, own_map, own_task, options, origin)
+    parts = problem_parts(name, entry.map, entry.task)
+    grid, task = str(parts.map), str(parts.task)
     if grid in maps.map_names() and task in tasks.task_names():
         name = f"office/{grid}/{task.removeprefix(f'{grid}/')}"
         return CatalogProblem("", name, None, None, options)

@@ -11,7 +11,7 @@ Each has a `label`, which makes no difference to results, and comes back from `a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from qrmax.errors import PluginError, shown
@@ -23,7 +23,7 @@ from qrmax.problems.labelled import LabelledMDP
 from qrmax.problems.mdp import TabularMDP
 from qrmax.problems.problem import Problem
 from qrmax.source import Source
-from qrmax.studies.outside_code import Origin, check_origin, origin_of
+from qrmax.studies.outside_code import Origin, check_origin, origin_of, world_origin
 from qrmax.worlds.catalog import make
 from qrmax.worlds.grid import GridMap, parse_map
 
@@ -40,21 +40,24 @@ class CatalogProblem:
     map: Source | None
     task: Source | None
     options: Mapping[str, Any]  # all of them
+    origin: Origin | None = None  # of a world from outside the library
 
     def make(self) -> Any:
-        """Make the problem."""
+        """Make the problem, of the very code that it was described with."""
+        if self.origin is not None:
+            check_origin(world_origin(str(self.name))[1], self.origin)
         grid: GridMap | None = None if self.map is None else parse_map(self.map)
         machine: RewardMachine | None = None if self.task is None else read_task(self.task)
         return make(self.name, map=grid, task=machine, **self.options)
 
     def plain(self) -> Any:
         """Make the problem with the default options of its world."""
-        return CatalogProblem(self.label, self.name, self.map, self.task, {}).make()
+        return replace(self, options={}).make()
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules from outside the library: none."""
-        return ()
+        """The modules from outside the library."""
+        return () if self.origin is None else (self.origin["module"],)
 
     def as_data(self) -> dict[str, Any]:
         """All but the label, as plain data."""
@@ -63,6 +66,8 @@ class CatalogProblem:
             "map": _text(self.map),
             "task": _text(self.task),
             "options": dict(self.options),
+            # only if there is one: the others keep their ids
+            **({} if self.origin is None else {"origin": dict(self.origin)}),
         }
 
 
@@ -178,7 +183,8 @@ def spec_of(data: Mapping[str, Any], label: str = "") -> ProblemSpec:
         return Environment(**{**data, **files, "label": label, "wrappers": wrappers})
     if "problem" in data:
         return PythonProblem(**{**data, **files, "label": label})
-    return CatalogProblem(label, data["name"], files["map"], files["task"], data["options"])
+    named = (label, data["name"], files["map"], files["task"], data["options"])
+    return CatalogProblem(*named, data.get("origin"))
 
 
 def sources_of(references: Iterable[str]) -> dict[str, Origin]:

@@ -206,13 +206,13 @@ def _compile(runs: Iterable[RunSpec]) -> None:
     from qrmax.training.warm_up import needs_compiling, warm_up
 
     agents = {
-        (run.cell.agent, bool(run.cell.settings.get("published")))
+        run.cell.agent
         for run in runs
         if run.cell.source is None and not isinstance(run.cell.problem, Environment)
     }
-    for agent, published in sorted(agents):
+    for agent in sorted(agents):
         if needs_compiling(agent):
-            warm_up(agent, published=published)
+            warm_up(agent)
 
 
 @dataclass(slots=True)

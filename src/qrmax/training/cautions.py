@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from qrmax.agents.base import AgentConfig
+from qrmax.agents.base import Agent, AgentConfig
 from qrmax.agents.buckets.in_buckets import InBuckets
-from qrmax.agents.registry import agent_class
 from qrmax.errors import warn
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.training.domains.domain import Domain
@@ -16,16 +13,15 @@ from qrmax.training.trainer import Session
 STEPS_TO_SEE_ALL = 1000  # what is never true in so many may be misspelt
 
 
-def warn_of_settings(agent: str, domain: Domain, config: AgentConfig) -> None:
+def warn_of_settings(agent: type[Agent], domain: Domain, config: AgentConfig) -> None:
     """Warn of settings with which the agent will not learn the task."""
     _warn_of_chance(agent, domain.machine, config)
     _warn_of_another_discount(domain.machine, config)
     domain.warn_of_settings(config)
 
 
-def _warn_of_chance(agent: str, machine: RewardMachine, config: Any) -> None:
-    learns = not agent_class(agent).knows_machine
-    if learns and machine.is_random and getattr(config, "t_task", None) == 1:
+def _warn_of_chance(agent: type[Agent], machine: RewardMachine, config: AgentConfig) -> None:
+    if not agent.knows_machine and machine.is_random and config.trusts_one_sample:
         warn(
             f"task {machine.name!r} has chance in it, and t_task is 1: what happens first is taken "
             "for what always happens; give t_task=20, say"

@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from qrmax._version import __version__
-from qrmax.agents.registry import agent_class, make_config
+from qrmax.agents.outside import agent_reference, agent_source, is_outside
+from qrmax.agents.registry import class_in_file, make_config
 from qrmax.errors import (
     MOST,
     CheckpointError,
     MissingExtraError,
     ParameterError,
+    PluginError,
     QRMaxError,
 )
 from qrmax.seeding import stream_at
@@ -90,6 +92,8 @@ def from_bytes(data: bytes, path: str, env: Any = None, *, acting_only: bool = F
         return _restore(described, arrays, env)
     except MissingExtraError:
         raise  # nothing is wrong with the file
+    except PluginError as error:
+        raise PluginError(f"{path}: {error}") from error
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
     except QRMaxError as error:
@@ -104,12 +108,13 @@ def from_bytes(data: bytes, path: str, env: Any = None, *, acting_only: bool = F
 
 def _describe(session: Session) -> dict[str, Any]:
     """All but the arrays."""
-    training = session.training
+    training, source = session.training, agent_source(type(session.agent))
     return {
         "format": FORMAT,
         "schema": SCHEMA,
         "version": __version__,
-        "agent": session.agent.name,
+        "agent": agent_reference(type(session.agent)),
+        "source": None if source is None else source.as_data(),
         "config": asdict(session.agent.config),
         "training": {
             "seed": training.seed,
@@ -134,20 +139,22 @@ def _plain(number: np.generic) -> Any:
 
 def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
     task = described["task"]
-    config = make_config(described["agent"], described["config"])
+    kind = class_in_file(described["agent"], described["source"])
+    config = make_config(kind, described["config"])
     rule = dict(described["training"])
     options = {key: rule.pop(key) for key in TRAINING}
     training = TrainingConfig(**options, stop=as_rule(**rule))
     streams = {name: stream_at(described["streams"][name]) for name in STREAMS}
-    learner = Learner(agent_class(described["agent"]), config.gamma)
-    kind, parts = stored_kind(described["kind"]), _under("problem.", arrays)
-    domain = kind.restore(task, parts, learner, streams["world"], env)
-    session = Session(described["agent"], config, domain, training, streams)
+    learner = Learner(kind, config.gamma)
+    domain_kind, parts = stored_kind(described["kind"]), _under("problem.", arrays)
+    domain = domain_kind.restore(task, parts, learner, streams["world"], env)
+    session = Session(kind, config, domain, training, streams)
     session.agent.make_room_for(_under("agent.", arrays))
-    _check_arrays(session.agent.snapshot(), arrays)
+    if not is_outside(kind):  # whose tables may have any shape: no compiled code trusts them
+        _check_arrays(session.agent.snapshot(), arrays)
     session.agent.restore(_under("agent.", arrays))
     domain.restore_player(session.player, task, session.agent)
-    if session.agent.over and not session.player.over:
+    if session.agent.episode_over and not session.player.over:
         raise CheckpointError("inconsistent episode record: it goes on, and the agent has ended it")
     session.progress = _progress(described["progress"], training.stop.name)
     if session.agent.samples > session.progress.step:

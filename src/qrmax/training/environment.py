@@ -56,6 +56,7 @@ class EnvPlayer:
         self.labels_steps = labels_steps
         self._propositions = self.machine.propositions  # all that matters of a label
         self.with_label = kind.factored and labels_steps and not kind.perceives
+        self._label_numbers: dict[tuple[str, ...], int] = {}  # as far as they have been met
         self.labels: list[Label] = _all_labels(self.machine) if self.with_label else []
         self.table: MachineTable = self.machine.table(self.labels)
         self.observations: Observations | None = None
@@ -67,6 +68,7 @@ class EnvPlayer:
             self.numbering = _numbering(layer)
             states = self.numbering.size * (len(self.labels) if self.with_label else 1)
         self.sizes = Sizes(states, len(self.machine.states), _n_actions(env))
+        self._first_action = int(env.action_space.start)
         self.finished: list[Episode] = []  # since someone looked last
         self.episodes = 0
         self.seen = set[str]()  # all that was true at some time
@@ -95,35 +97,29 @@ class EnvPlayer:
 
     def step(self, a: int) -> Step:
         """Act."""
-        first = int(self.env.action_space.start)
-        observation, _, terminated, truncated, info = self.env.step(first + a)
-        self._see(observation, info)
-        step = Step(
-            s=self.s,
-            q=self.q,
-            label=self._number_label(info["label"]),
-            r_env=float(info["r_env"]),
-            r_task=float(info["r_task"]),
-            terminated=bool(terminated),
-            truncated=bool(truncated),
-            world_ended=bool(
-                terminated and (info["world_ended"] or not self.table.terminal[self.q])
-            ),
-        )
-        if not abs(step.r_env + step.r_task) < MOST_REWARD:  # nor NaN
+        action = self._first_action + a
+        observation, _, terminated, truncated, info = self.env.step(action)
+        label = self._see(observation, info)
+        r_env, r_task = float(info["r_env"]), float(info["r_task"])
+        reward = r_env + r_task
+        if not -MOST_REWARD < reward < MOST_REWARD:  # nor NaN
             raise ObservationError(
-                f"{self.name} gave a reward of {step.r_env + step.r_task:g} for action "
-                f"{first + a}; allowed: finite numbers above {-MOST_REWARD:g}, below "
-                f"{MOST_REWARD:g}: correct it in the environment, or divide all rewards by the "
-                "same number"
+                f"{self.name} gave a reward of {reward:g} for action {action}; allowed: finite "
+                f"numbers above {-MOST_REWARD:g}, below {MOST_REWARD:g}: correct it in the "
+                "environment, or divide all rewards by the same number"
             )
-        self._value += self._discount * (step.r_env + step.r_task)
-        self._total += step.r_env + step.r_task
+        self._value += self._discount * reward
+        self._total += reward
         self._discount *= self.gamma
-        self.over = step.terminated or step.truncated
+        world_ended = False
+        self.over = bool(terminated or truncated)
         if self.over:
             self.finished.append(Episode(self._value, self._total, bool(info["success"])))
-        return step
+            ends_the_task = self.table.terminal[self.q]
+            world_ended = bool(terminated and (info["world_ended"] or not ends_the_task))
+        return Step(
+            self.s, self.q, label, r_env, r_task, bool(terminated), bool(truncated), world_ended
+        )
 
     def cut(self) -> None:
         """End the episode here; without success, or the environment would have ended it."""
@@ -134,20 +130,18 @@ class EnvPlayer:
         """Number labels as they were numbered before."""
         self.labels = list(labels)
         self.table = self.machine.table(self.labels)
+        self._label_numbers.clear()
 
     def state(self, observation: Any, info: Any) -> State:
         """A state as the agent sees it: its number, or what it perceives."""
-        if self.perceive is not None:
-            return self.perceive(observation["state"], self._number_label(info["label"]))
-        number: int = self.numbering.number(observation["state"])
-        if not self.with_label:
-            return number
+        if self.perceive is None and not self.with_label:
+            return self._state(observation["state"], UNSEEN)
         if info is None:
             raise ParameterError(
                 "labels belong to steps here, so a state is an observation and the label read: "
                 "give both, run.act(observation, info)"
             )
-        return self._number_label(info["label"]) * int(self.numbering.size) + number
+        return self._state(observation["state"], self._number_label(info["label"]))
 
     def label_of(self, observation: Any, info: Any) -> int:  # noqa: ARG002
         """The number of the label that goes with an observation; the environment has told it.
@@ -169,17 +163,34 @@ class EnvPlayer:
         if isinstance(self.env, AbsentEnv):
             self.env.reset()
 
-    def _see(self, observation: Any, info: Any) -> None:
-        self.s = self.state(observation, info)
+    def _see(self, observation: Any, info: Any) -> int:
+        """Take in what the environment shows; returns the number of the label."""
+        label = self._number_label(info["label"])
+        self.s = self._state(observation["state"], label)
         self.q = int(observation["task"])
-        self.seen |= as_label(info["label"], 'info["label"]')
         self.reached.add(self.q)
+        return label
+
+    def _state(self, observed: Any, label: int) -> State:
+        if self.perceive is not None:
+            return self.perceive(observed, label)
+        number: int = self.numbering.number(observed)
+        return label * self.numbering.size + number if self.with_label else number
 
     def _number_label(self, names: Iterable[str]) -> int:
-        label = as_label(names, 'info["label"]') & self._propositions
+        """The number of a label; they recur, so that mostly it is known by the names as given."""
+        try:
+            return self._label_numbers[names]  # type: ignore[index]  # lists are none
+        except (KeyError, TypeError):
+            given = as_label(names, 'info["label"]')
+        self.seen |= given
+        label = given & self._propositions
         if label not in self.labels:
             self.know_labels([*self.labels, label])
-        return self.labels.index(label)
+        number = self.labels.index(label)
+        if isinstance(names, tuple):
+            self._label_numbers[names] = number
+        return number
 
 
 def no_environment(thing: Any) -> ParameterError:
@@ -219,7 +230,8 @@ def task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
     """The layer that has the task, its machine, and whether labels belong to whole steps."""
     if isinstance(env, AbsentEnv):
         return env, env.machine, env.labels_steps
-    from qrmax.worlds.gymnasium import TaskWrapper, WorldEnv  # loads gymnasium
+    from qrmax.worlds.gymnasium import WorldEnv  # loads gymnasium
+    from qrmax.worlds.task_wrapper import TaskWrapper
 
     layer = env
     while layer is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from qrmax.agents.buckets.in_buckets import InBuckets
-from qrmax.agents.registry import agent_names
+from qrmax.agents.model_based import ModelBased
 from qrmax.training.domains.domain import Domain
 from qrmax.training.trainer import Session
 
@@ -32,8 +32,8 @@ def remedies(session: Session) -> list[str]:
     if isinstance(session.agent, InBuckets):
         advice += _of_buckets(session.agent, session)
     advice += _of_exploration(session)
-    told = "qrm" if session.agent.name == "q-learning" else f"{session.agent.name}-rm"
-    if told in agent_names():
+    told = None if session.agent.knows_machine else session.agent.told_the_machine
+    if told is not None:
         advice.append(f"the agent: {told!r} is told the reward machine and need not learn it")
     more = 10 * session.training.max_steps
     advice.append(f"more steps: max_steps={more} rather than {session.training.max_steps}")
@@ -77,19 +77,19 @@ def _cells(agent: InBuckets, domain: Domain) -> int:
 
 def _of_exploration(session: Session) -> Iterator[str]:
     agent, config = session.agent, session.agent.config
-    known, t_env = agent.known(), getattr(config, "t_env", 1)
+    known, t_env = agent.known(), agent.config.t_env if isinstance(agent, ModelBased) else 1
     if t_env > 1 and known is not None and known.pairs < known.of:
         fewer = max(1, t_env // 4)
         yield (
             f"fewer samples: t_env={fewer} rather than {t_env} (known are {known.pairs:,} of "
             f"{known.of:,} pairs so far); 1 is enough where nothing is random"
         )
-    if hasattr(config, "epsilon") or hasattr(config, "epsilon_end"):
+    if agent.epsilon_greedy:
         planner = "bucket-qrmax" if agent.perceives else "qrmax"
         yield (
             "exploration: epsilon-greedy actions seldom come upon a reward at the end of a task; "
             "shape it (RewardMachine.shaped), or use an agent that explores on purpose, such as "
             f"{planner!r}"
         )
-    if (horizon := getattr(config, "horizon", None)) is not None:
+    if (horizon := config.episode_horizon) is not None:
         yield f"the horizon: episodes end after horizon={horizon} steps; can they succeed by then?"

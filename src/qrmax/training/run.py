@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from qrmax.agents.base import Agent, Tabular
-from qrmax.agents.registry import agent_class, default_settings, make_config
+from qrmax.agents.base import Agent
+from qrmax.agents.compiled import has_compiled_loop
+from qrmax.agents.outside import checked_policy
+from qrmax.agents.registry import AgentLike, agent_class, given_settings, make_config
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.compile_notice import compile_notice
 from qrmax.planning.policy_evaluation import Evaluation
@@ -27,6 +29,7 @@ from qrmax.training.run_line import follow_run
 from qrmax.training.stopping import StoppingRule, as_rule
 from qrmax.training.trainer import Event, Session, TrainingConfig
 from qrmax.training.watch import RolloutStep, episode
+from qrmax.worlds.catalog import make
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,8 +43,8 @@ LONGEST_EPISODE = 10_000  # steps, when a policy is rolled out
 
 
 def train(
-    agent: str,
-    problem: Problem | ContinuousProblem | Any,
+    agent: AgentLike,
+    problem: str | Problem | ContinuousProblem | Any,
     *,
     seed: int = 0,
     max_steps: int | None = None,
@@ -60,6 +63,10 @@ def train(
     >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
     >>> run.reason, run.evaluation.nominal_length
     ('exact', 15)
+
+    `agent` is a name (`qrmax list agents`), a class of your own, an instance of an agent's
+    `Config`, whose settings are taken as they are, or the text "module:Class". `problem` is a
+    problem, its name, or an environment.
 
     `settings` are those of the agent (`qrmax list agents` shows them), `gamma` among them. `stop`
     is "exact" (the policy is within 5 % of the optimum, at three checks in a row; where there is
@@ -101,8 +108,8 @@ def train(
 
 
 def make_session(
-    agent: str,
-    problem: Problem | Any,
+    agent: AgentLike,
+    problem: str | Problem | Any,
     *,
     seed: int = 0,
     max_steps: int | None = None,
@@ -118,12 +125,16 @@ def make_session(
     Many runs on the same problem object, with the same gamma, are set up more quickly where they
     share a `evaluator`; it changes nothing else.
     """
-    kind, learner = domain_kind(problem), agent_class(agent)
+    learner = agent_class(agent)
+    settings = given_settings(agent) | settings
+    if isinstance(problem, str):
+        problem = make(problem)
+    kind = domain_kind(problem)
     check_seed(seed)
-    config = make_config(agent, settings)  # bad settings are found before an env is touched
+    config = make_config(learner, settings)  # bad settings are found before an env is touched
     domain = kind.pose(problem, Learner(learner, config.gamma), stream(seed, "environment"))
     if max_steps is None:
-        max_steps = domain.budget if issubclass(learner, Tabular) else MAX_PYTHON_STEPS
+        max_steps = domain.budget if has_compiled_loop(learner) else MAX_PYTHON_STEPS
     training = TrainingConfig(
         seed=seed,
         max_steps=max_steps,
@@ -133,9 +144,9 @@ def make_session(
         compiled=compiled,
     )
     domain.check_rule(training.stop)
-    config = make_config(agent, _with_rewards(agent, settings, domain))
-    warn_of_settings(agent, domain, config)
-    return Session(agent, config, domain, training, evaluator=evaluator)
+    config = make_config(learner, _with_rewards(learner, settings, domain))
+    warn_of_settings(learner, domain, config)
+    return Session(learner, config, domain, training, evaluator=evaluator)
 
 
 def finish(
@@ -250,7 +261,7 @@ class Run:
     def _policy(self) -> Policy:
         known = self._recommended
         if known is None or known[0] != self.trained:  # it was trained on since
-            known = self._recommended = self.trained, as_policy(self.agent.recommendation())
+            known = self._recommended = self.trained, as_policy(checked_policy(self.agent))
         return known[1]
 
     @property
@@ -400,16 +411,15 @@ class Run:
         return finish(session, on_event, progress, log)
 
     def __repr__(self) -> str:
-        published = ", published" if getattr(self.agent.config, "published", False) else ""
         return (
-            f"Run({self.agent.name!r}{published} on {self.task_name!r}, "
+            f"Run({self.agent.name!r} on {self.task_name!r}, "
             f"seed {self.seed}: {self.steps} steps, {self.reason})"
         )
 
 
-def _with_rewards(agent: str, settings: dict[str, Any], domain: Domain) -> dict[str, Any]:
-    """The settings, and those for the range of rewards that the agent has and are not given."""
+def _with_rewards(kind: type[Agent], settings: dict[str, Any], domain: Domain) -> dict[str, Any]:
+    """The settings, with the range of rewards for those that are about it and are not given."""
     lowest, highest = domain.reward_range()
     check_rewards(domain.name, lowest, highest)
     found = {"r_min": min(lowest, 0.0), "r_max": max(highest, 0.0)}
-    return {key: found[key] for key in default_settings(agent) if key in found} | settings
+    return {key: found[key] for key in kind.Config.from_rewards} | settings

@@ -18,8 +18,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from qrmax.agents.base import Agent, AgentConfig, Ahead, Lesson, Tabular
-from qrmax.agents.registry import make_agent
+from qrmax.agents.base import Agent, AgentConfig, FastForwardResult, RewardBounds, Tabular
+from qrmax.agents.compiled import runs_compiled
+from qrmax.agents.outside import checked_act, checked_policy
+from qrmax.agents.registry import AgentLike, make_agent
 from qrmax.errors import ParameterError, check_count, check_flag, warn
 from qrmax.planning.compilation import seconds_compiling
 from qrmax.seeding import Stream, check_seed, stream
@@ -32,6 +34,7 @@ from qrmax.training.stopping import StoppingRule
 STRETCH = 50_000  # steps between two events where the loop is compiled
 PYTHON_STRETCH = 500
 FULL_CURVE = 128  # from here on, a curve has fewer rows than there are checks
+NO_BOUNDS = RewardBounds()  # on the rewards of a step
 STREAMS = ("world", "agent", "evaluation")
 
 
@@ -100,7 +103,7 @@ class Session:
 
     def __init__(
         self,
-        agent: str,
+        agent: AgentLike,
         config: AgentConfig,
         domain: Domain,
         training: TrainingConfig,
@@ -110,7 +113,7 @@ class Session:
         self.training = training
         self.domain = domain
         self.streams = streams or {name: stream(training.seed, name) for name in STREAMS}
-        gamma, horizon = config.gamma, horizon_of(config)
+        gamma, horizon = config.gamma, config.episode_horizon
         if evaluator is not None:
             domain.check_evaluator(evaluator, gamma, horizon)
         self.agent: Agent = make_agent(
@@ -118,19 +121,16 @@ class Session:
         )
         self.player: Player = domain.player(self.agent, self.streams["world"])
         self.evaluator = evaluator or domain.evaluator(gamma, horizon, training.evaluate_every)
+        self._act = checked_act(self.agent)
         self._fast_forward = self._compiled_loop()
         self.progress = Progress()
         self.curve: list[Point] = []
-        self._r_max: float | None = None  # rewards of a step should not be above
-        self._r_min: float | None = None  # nor below
-        if not domain.rewards_known and getattr(config, "v_max", None) is None:
-            self._r_max = getattr(config, "r_max", None)
-            self._r_min = getattr(config, "r_min", None)
+        self._bounds = NO_BOUNDS if domain.rewards_known else config.reward_bounds
 
-    def _compiled_loop(self) -> Callable[[Any, int], Ahead] | None:
+    def _compiled_loop(self) -> Callable[[Any, int], FastForwardResult] | None:
         """The compiled loop, if the domain, the agent and the caller allow it."""
         allowed = self.training.compiled and self.domain.simulated
-        if allowed and isinstance(self.agent, Tabular):
+        if allowed and isinstance(self.agent, Tabular) and runs_compiled(self.agent):
             return self.agent.fast_forward
         return None
 
@@ -210,31 +210,36 @@ class Session:
         if self._fast_forward is not None:
             target = self.progress.step + min(limit, STRETCH)
             while self.progress.step < target:
-                taken, lesson = self._fast_forward(player, target - self.progress.step)
+                taken, transition = self._fast_forward(player, target - self.progress.step)
                 self.progress.step += taken
-                if lesson is not None:
-                    self._learn(lesson)
+                if transition is not None:
+                    agent.update(*transition)
+                    self._cut()
             return
+        progress, clocked = self.progress, type(agent).episode_over is not Agent.episode_over
         for _ in range(min(limit, PYTHON_STRETCH)):
             if player.over:
                 player.reset()
-                agent.begin(player.s, player.q)
+                agent.begin_episode(player.s, player.q)
             s, q = player.s, player.q
-            a = agent.act(s, q)
+            a = self._act(s, q)
             step = player.step(a)
-            self._learn(Lesson(s, q, a, step))
-            self.progress.step += 1
-            self._warn_of_rewards(step.r_env + step.r_task)
+            agent.update(s, q, a, step)
+            if clocked:
+                self._cut()
+            progress.step += 1
+            if self._bounds != NO_BOUNDS:
+                self._warn_of_rewards(step.r_env + step.r_task)
 
-    def _learn(self, lesson: Lesson) -> None:
-        self.agent.update(*lesson)
-        if self.agent.over and not self.player.over:
+    def _cut(self) -> None:
+        """End the episode if the agent does, by a clock of its own."""
+        if self.agent.episode_over and not self.player.over:
             self.player.cut()
 
     def _check(self) -> Evaluated:
         """See whether the rule holds, and note a row of the curve."""
         step, chance = self.progress.step, self.streams["evaluation"]
-        policy, point = self.agent.recommendation(), None
+        policy, point = checked_policy(self.agent), None
         passed = self.training.stop.passes(policy, self.evaluator, chance)
         if passed or _has_row(step // self.training.evaluate_every):
             point = self.evaluator.point(step, policy, chance)
@@ -258,24 +263,19 @@ class Session:
 
     def _warn_of_rewards(self, reward: float) -> None:
         """Say what is out of the range that the agent reckons with; once is enough."""
-        if self._r_max is not None and reward > self._r_max:
+        lowest, highest = self._bounds
+        if highest is not None and reward > highest:
             warn(
-                f"a step paid {reward:g}, which is more than r_max = {self._r_max:g}: what is not "
+                f"a step paid {reward:g}, which is more than r_max = {highest:g}: what is not "
                 f"known looks worse than it may be; give r_max={reward:g} or more"
             )
-            self._r_max = None
-        if self._r_min is not None and reward < self._r_min:
+            self._bounds = self._bounds._replace(highest=None)
+        if lowest is not None and reward < lowest:
             warn(
-                f"a step paid {reward:g}, which is less than r_min = {self._r_min:g}, and may be "
+                f"a step paid {reward:g}, which is less than r_min = {lowest:g}, and may be "
                 f"taken for that; give r_min={reward:g} or less"
             )
-            self._r_min = None
-
-
-def horizon_of(config: AgentConfig) -> int | None:
-    """How many steps an agent plans for; None where it has no such limit."""
-    horizon: int | None = getattr(config, "horizon", None)
-    return horizon
+            self._bounds = self._bounds._replace(lowest=None)
 
 
 def _has_row(check: int) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 
 from qrmax.errors import ParameterError
-from qrmax.worlds.gymnasium import TaskWrapper
+from qrmax.worlds.task_wrapper import TaskWrapper
 
 REMEDY = "give another environment like it: run.evaluate(episodes, env=...)"
 
@@ -26,7 +26,7 @@ def another(env: Any) -> Any:
     for layer in layers:
         if not isinstance(layer, TaskWrapper):
             continue
-        if name := _seen_by(layer.labelling or layer.step_labelling, layers):
+        if name := _seen_by(layer.labelling.function, layers):
             raise ParameterError(
                 f"the labelling function looks at {name!r}, which is the environment of training, "
                 f"so that it would tell the labels of that one; let it use info, or {REMEDY}"

@@ -18,7 +18,7 @@ from gymnasium import spaces
 from qrmax.errors import MissingExtraError, ModelError, ParameterError, SizeError, shown
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.problems.problem import warn_of_what_can_never_be
-from qrmax.worlds.gymnasium import TaskWrapper
+from qrmax.worlds.task_wrapper import TaskWrapper
 
 MAX_STATES = 200_000
 GONE = -1  # the place of a thing that is carried, or in a box, or no more

@@ -29,6 +29,7 @@ class Numbering:
     def __init__(self, space: Any) -> None:
         self.space = space
         self.digits = _digits(space)  # the sizes of the parts, most significant first
+        self._start = int(space.start) if _kind(space) == "Discrete" else None  # most are
         self.size = 1
         for size in self.digits:
             self.size *= size
@@ -40,6 +41,11 @@ class Numbering:
 
     def number(self, element: Any) -> int:
         """The number of an element of the space."""
+        if self._start is not None:
+            number = int(element) - self._start
+            if not 0 <= number < self.size:
+                raise ParameterError(f"observation {element!r} is not in {self.space}")
+            return number
         total = 0
         for digit, size in zip(_values(self.space, element), self.digits, strict=True):
             if not 0 <= digit < size:

@@ -19,7 +19,7 @@ from qrmax.errors import ParameterError, PluginError, QRMaxError, UnknownNameErr
 from qrmax.logic.guards import as_label
 from qrmax.machines.task_files import AnyTask
 from qrmax.plugins import import_object, is_reference
-from qrmax.worlds.gymnasium import TaskWrapper
+from qrmax.worlds.task_wrapper import TaskWrapper
 
 _ID = re.compile(r"-v\d+$")  # the end of an id of Gymnasium's, which may begin with a module, too
 

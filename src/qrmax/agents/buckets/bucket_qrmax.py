@@ -44,6 +44,7 @@ class BucketQRMax(InBuckets, QRMax):
     """QR-Max behind an encoder."""
 
     name = "bucket-qrmax"
+    told_the_machine = "bucket-qrmax-rm"
     Config = BucketQRMaxConfig
     config: BucketQRMaxConfig
 
@@ -56,8 +57,8 @@ class BucketQRMax(InBuckets, QRMax):
         observations: Observations,
     ) -> None:
         super().__init__(sizes, config, rng, experience, observations)
-        self.env.for_rewards = config.t_env_reward or config.t_env
-        self.task.for_rewards = config.t_task_reward or config.t_task
+        self.env.count_rewards(config.t_env_reward or config.t_env)
+        self.task.count_rewards(config.t_task_reward or config.t_task)
 
 
 class BucketQRMaxRM(BucketQRMax):

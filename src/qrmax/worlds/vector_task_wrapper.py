@@ -1,0 +1,239 @@
+"""A task on any vector environment of Gymnasium: one machine state for each sub-environment.
+
+Episodes end when the machine ends them, too, and vector environments know nothing of machines. So
+sub-environments whose machine has ended the episode are reset by the mask that Gymnasium has for
+it, as the autoreset mode of the vector environment says: in the same step, in the next one, or by
+the caller.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    AutoresetMode,
+    SyncVectorEnv,
+    VectorEnv,
+    VectorWrapper,
+)
+from gymnasium.vector.utils import batch_space, iterate
+from numpy.typing import NDArray
+
+from qrmax.errors import ParameterError, check_flag, shown
+from qrmax.machines.label_reader import Move, Reading
+from qrmax.machines.task_files import AnyTask
+from qrmax.problems.labelling_function import (
+    Info,
+    Labelling,
+    LabelsOfObservations,
+    LabelsOfTransitions,
+)
+from qrmax.worlds.task_wrapper import machine_of_task, told
+
+Flags = NDArray[np.bool_]  # [i], for each sub-environment
+OWN_STREAM = 0x7A5C  # so that a machine does not draw the numbers of an environment seeded alike
+
+
+class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
+    """Any vector environment of Gymnasium, with a task on top of each sub-environment.
+
+    Arguments:
+        env: The vector environment, as `gymnasium.make_vec` makes it.
+        task: A `RewardMachine`, a formula, or the name or file of a task, as for `TaskWrapper`.
+        labels: The labelling function or mapping of `TaskWrapper`. It is called for each
+            sub-environment, with its observation and its part of `infos`.
+        transition_labels: In place of `labels`, a labelling function of whole transitions.
+        env_reward: Whether rewards of the environments count.
+
+    >>> import gymnasium, qrmax
+    >>> envs = qrmax.VectorTaskWrapper(
+    ...     gymnasium.make_vec("FrozenLake-v1", num_envs=2, is_slippery=False),
+    ...     "F(edge & F home)",
+    ...     labels={0: {"home"}, 3: {"edge"}},
+    ... )
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations["state"].tolist(), observations["task"].tolist()
+    ([0, 0], [0, 0])
+    >>> envs.close()
+
+    It does what the vector environment of as many `TaskWrapper`s does, in each autoreset mode, with
+    two differences. A stochastic machine draws from streams of this wrapper, one for each
+    sub-environment, which `reset(seed=...)` seeds. And with `AutoresetMode.NEXT_STEP` a
+    sub-environment that only the machine has ended takes one more step, of which nothing is seen,
+    before it is reset: vector environments can only step all of them at once. Where every random
+    number matters, put a `TaskWrapper` into each sub-environment instead, which works as well:
+
+        gymnasium.make_vec(name, num_envs=8, wrappers=[lambda env: qrmax.TaskWrapper(env, ...)])
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        task: AnyTask,
+        labels: LabelsOfObservations | None = None,
+        *,
+        transition_labels: LabelsOfTransitions | None = None,
+        env_reward: bool = True,
+    ) -> None:
+        if not isinstance(env, VectorEnv):
+            raise ParameterError(
+                f"env is {shown(env)}; needed: a vector environment, as gymnasium.make_vec makes "
+                "it; for a single environment there is qrmax.TaskWrapper"
+            )
+        super().__init__(env)
+        check_flag("env_reward", env_reward)
+        self.machine = machine_of_task(task)
+        if self.machine.terminal and not isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
+            raise ParameterError(
+                f"task {self.machine.name!r} can end episodes, and {env.unwrapped} cannot reset "
+                "single sub-environments; make it by gymnasium.make_vec with "
+                "vectorization_mode='sync' or 'async', or give a task without terminal states"
+            )
+        self.labelling = Labelling(self.machine, labels, transition_labels)
+        self.env_reward = env_reward
+        self.single_observation_space = spaces.Dict(
+            {
+                "state": env.single_observation_space,
+                "task": spaces.Discrete(len(self.machine.states)),
+            }
+        )
+        self.observation_space = batch_space(self.single_observation_space, env.num_envs)
+        mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self.autoreset_mode = AutoresetMode(mode)
+        self._q = np.zeros(env.num_envs, dtype=np.int64)
+        self._before: Any = None  # the last observations
+        self._ended = np.zeros(env.num_envs, dtype=bool)  # the last step was that of an episode
+        self._ended_inside = self._ended  # and the environment itself has ended it
+        self._rng = [np.random.default_rng() for _ in range(env.num_envs)]
+
+    @property
+    def labels_steps(self) -> bool:
+        """Whether labels belong to whole transitions, not to the observations after them."""
+        return self.labelling.of_transitions is not None
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, Info]:
+        """Start episodes: in all sub-environments, or in those of `options["reset_mask"]`."""
+        mask = np.ones(self.num_envs, dtype=bool)
+        if options is not None:
+            options = {**options}  # vector environments take the mask out of it
+            mask = options.get("reset_mask", mask)
+        self._seed(seed)
+        states, infos = self.env.reset(seed=seed, options=options)
+        parts = self._split(infos)
+        for i, observation in enumerate(self._each(states)):
+            if mask[i]:
+                parts[i] = self._start(i, observation, parts[i])
+        self._ended = self._ended & ~mask
+        self._ended_inside = self._ended_inside & ~mask
+        return self._observations(states), self._joined(parts)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:
+        """Act in all sub-environments, then let the machine of each read its label."""
+        states, *results, infos = self.env.step(actions)
+        rewards, terminations, truncations = (np.array(result) for result in results)
+        parts = self._split(infos)
+        begun = np.zeros(self.num_envs, dtype=bool)
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            begun = self._ended
+            states, parts = self._reset_inside(begun & ~self._ended_inside, states, parts)
+            rewards[begun], terminations[begun], truncations[begun] = 0.0, False, False
+        ended_inside = terminations | truncations
+
+        same_step = self.autoreset_mode == AutoresetMode.SAME_STEP
+        befores = self._each(self._before) if self.labels_steps else [None] * self.num_envs
+        finals: list[Info] = []
+        each = zip(befores, iterate(self.action_space, actions), self._each(states), strict=True)
+        for i, (before, action, observation) in enumerate(each):
+            if begun[i]:
+                parts[i] = self._start(i, observation, parts[i])
+                finals.append({})
+                continue
+            last, info = observation, parts[i]
+            if same_step and ended_inside[i]:  # it has begun another episode already
+                last, info = parts[i].pop("final_obs"), parts[i].pop("final_info")
+            reading = self.labelling.read(before, action, last, info)
+            move = self._move(i, reading)
+            r_env = float(rewards[i]) if self.env_reward else 0.0
+            rewards[i] = r_env + move.reward
+            world_ended = bool(terminations[i])
+            terminations[i] = world_ended or move.terminal
+            read = told(info, r_env, move.reward, reading, move.success, world_ended)
+            finals.append({"final_obs": {"state": last, "task": move.q}, "final_info": read})
+            if not same_step or not ended_inside[i]:
+                parts[i] = read
+        self._ended, self._ended_inside = terminations | truncations, ended_inside
+        if same_step:
+            states, parts = self._reset_inside(self._ended & ~ended_inside, states, parts)
+            for i, observation in enumerate(self._each(states)):
+                if self._ended[i]:
+                    parts[i] = {**finals[i], **self._start(i, observation, parts[i])}
+        observations = self._observations(states)
+        return observations, rewards, terminations, truncations, self._joined(parts)
+
+    def _reset_inside(self, mask: Flags, states: Any, parts: list[Info]) -> tuple[Any, list[Info]]:
+        """Reset the sub-environments whose episode the machine alone has ended."""
+        if not mask.any():
+            return states, parts
+        states, infos = self.env.reset(options={"reset_mask": mask})
+        fresh = self._split(infos)
+        return states, [fresh[i] if mask[i] else part for i, part in enumerate(parts)]
+
+    def _start(self, i: int, observation: Any, info: Info) -> Info:
+        """Let the machine of a sub-environment read its first observation."""
+        self._q[i], reading = self.labelling.start(observation, info)
+        success = self.machine.states[self._q[i]] in self.machine.success
+        return told(info, 0.0, 0.0, reading, success, world_ended=False)
+
+    def _move(self, i: int, reading: Reading) -> Move:
+        """Let the machine of a sub-environment read a label."""
+        q = int(self._q[i])
+        move = reading.moves[q] or self.labelling.reader.draw(q, reading, self._rng[i])
+        self._q[i] = move.q
+        return move
+
+    def _seed(self, seed: int | Sequence[int | None] | None) -> None:
+        if seed is None:
+            return
+        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
+        for i, each in enumerate(seeds):
+            if each is not None:
+                self._rng[i] = np.random.default_rng([each, OWN_STREAM])
+
+    def _each(self, states: Any) -> Iterator[Any]:
+        """The observations of the sub-environments, one after the other."""
+        return iterate(self.env.observation_space, states)
+
+    def _observations(self, states: Any) -> dict[str, Any]:
+        if self.labels_steps:
+            self._before = copy.deepcopy(states)  # vector environments may reuse their arrays
+        return {"state": states, "task": self._q.copy()}
+
+    def _split(self, infos: Info) -> list[Info]:
+        """The part of `infos` that each sub-environment has."""
+        return [_part(infos, i) for i in range(self.num_envs)]
+
+    def _joined(self, parts: list[Info]) -> Info:
+        """The infos of all sub-environments, as Gymnasium puts them into one."""
+        infos: Info = {}
+        for i, part in enumerate(parts):
+            infos = self._add_info(infos, part, i)
+        return infos
+
+
+def _part(infos: Info, i: int) -> Info:
+    """The part of `infos` that one sub-environment has: without a mask, all of them have it."""
+    found: Info = {}
+    for key, value in infos.items():
+        mask = infos.get(f"_{key}")
+        if (key.startswith("_") and key[1:] in infos) or (mask is not None and not mask[i]):
+            continue
+        if isinstance(value, dict):
+            found[key] = _part(value, i)
+        else:
+            found[key] = bool(value[i]) if isinstance(value[i], np.bool_) else value[i]
+    return found
