@@ -71,7 +71,7 @@ BAD = {
     "several": (
         agents('"qrmx", { agent = "rmax", t_E = 3 }').replace("seeds = 2", "seeds = 0")
         + "max_step = 1\n",
-        ["seeds: ", "max_step: ", "agents[0]: ", "agents[1].t_E: "],
+        ["agents[0]: ", "agents[1].t_E: ", "seeds: ", "max_step: "],
     ),
 }
 

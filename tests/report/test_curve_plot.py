@@ -23,6 +23,7 @@ from qrmax.report.curve_plot import (
 )
 from qrmax.report.drawing import FORMATS
 from qrmax.studies.study import Study
+from qrmax.training.point import Point
 from tiny_study import agents, parsed, write_tiny
 
 TWO = agents('{ agent = "qrmax", t_env = 3 }, "q-learning"').replace("seeds = 2", "seeds = 3")
@@ -41,10 +42,8 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
 def test_the_rows_are_the_points_of_every_run(swept: tuple[Study, Path]) -> None:
     _, folder = swept
     found = qrmax.curves(folder)
-    assert found.columns == [
-        "problem", "agent", "label", "seed", "reached",
-        "step", "start_value", "gap", "success", "nominal_length", "episodes",
-    ]  # fmt: skip
+    of_run = ["problem", "agent", "label", "seed", "reached"]
+    assert found.columns == [*of_run, *Point._fields, "tool"]
     runs = qrmax.results(folder)
     for run_ in runs.iter_rows(named=True):
         points = found.filter(label=run_["label"], seed=run_["seed"])

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from qrmax.training.trainer import Session, TrainingConfig
 
 INTERRUPTED = 130
-RULE_NAMES = ("exact", "nominal", "success", "welch", "budget")
+RULE_NAMES = ("exact", "nominal", "success", "welch", "reaches", "budget")
+RULE_SETTINGS = ("within", "in_a_row", "episodes", "alpha", "success", "episode_return")
 
 
 def _read_settings(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, Any]:
@@ -113,7 +114,8 @@ def _read_value(text: str) -> Any:
 @click.option(
     "--stop",
     type=click.Choice(RULE_NAMES),
-    help="The stopping rule.  [default: exact; with continuous positions: success]",
+    help="The stopping rule.  [default: exact; with continuous positions: success; with --env: "
+    "reaches]",
 )
 @click.option(
     "--within",
@@ -126,8 +128,11 @@ def _read_value(text: str) -> Any:
 @click.option(
     "--episodes",
     type=int,
-    help="For welch and success: episodes per policy.  [default: 10000, for success 1000]",
+    help="For welch, success and reaches: episodes per policy.  [default: 10000, for success 1000, "
+    "for reaches 100]",
 )
+@click.option("--success", type=float, help="For reaches: the success rate.  [default: 0.95]")
+@click.option("--episode-return", type=float, help="For reaches: the undiscounted return.")
 @click.option("--alpha", type=float, help="For welch: the significance level.  [default: 0.1]")
 @click.option(
     "--evaluate-every", type=int, default=1000, show_default=True, help="Steps between evaluations."
@@ -225,7 +230,7 @@ def _show(outcome: Run) -> None:
 def _new(options: dict[str, Any], quiet: bool) -> Session:
     agent, settings = options.pop("agent"), options.pop("settings")
     agent = agent or usual_agent(options["problem"])
-    rule = {key: options.pop(key) for key in ("within", "in_a_row", "episodes", "alpha")}
+    rule = {key: options.pop(key) for key in RULE_SETTINGS}
     stop = options.pop("stop")
     limits = {key: options.pop(key) for key in ("seed", "max_steps", "max_episodes")}
     every = options.pop("evaluate_every")
@@ -247,7 +252,9 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
 
     given = {key: value for key, value in rule.items() if value is not None}
     if stop is None:
-        stop = "budget" if env is not None else "success" if continuous else "exact"
+        stop = "success" if continuous else "exact"
+        if env is not None:
+            stop = "reaches" if env.machine.success else "budget"
     _check_rule(stop, given)
     session = make_session(
         agent,
@@ -270,7 +277,7 @@ def _check_rule(stop: str, given: dict[str, Any]) -> None:
     for name in given.keys() - settings[stop]:
         owner = next(rule for rule in settings if name in settings[rule])
         hint = "; the learning rate is --set alpha=..." if name == "alpha" else ""
-        raise click.UsageError(f"--{name} is for --stop {owner}{hint}.")
+        raise click.UsageError(f"--{name.replace('_', '-')} is for --stop {owner}{hint}.")
 
 
 def _resumed(path: Path, options: dict[str, Any]) -> Session:

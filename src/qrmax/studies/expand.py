@@ -136,7 +136,9 @@ class _Expansion:
         self.seeds = self._seeds()
         self.problems = read_problems(table, self.layers, self.beside)
         if all(isinstance(made.spec, Environment) for made in self.problems):
-            self.rule = self.layers.said("stop", as_rule("budget"))  # nothing to compare with
+            # there is no optimum to compare with
+            succeeds = all(made.problem.machine.success for made in self.problems)
+            self.rule = self.layers.said("stop", as_rule("reaches" if succeeds else "budget"))
         self._refuse_contradictions()
         self._refuse_unused(self.problems)
         self.reference = self._reference()
