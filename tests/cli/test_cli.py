@@ -180,7 +180,14 @@ def test_solve_takes_the_options_of_make(tmp_path: Path) -> None:
 def test_doctor_finds_this_installation_healthy() -> None:
     report = json.loads(answer("doctor", "--json"))
     assert report["healthy"] is True
-    assert report["checks"].keys() == {"data", "planner", "gymnasium worlds", "learner", "sweep"}
+    assert report["checks"].keys() == {
+        "data",
+        "worlds",
+        "planner",
+        "gymnasium worlds",
+        "learner",
+        "sweep",
+    }
     assert all(outcome.startswith("ok") for outcome in report["checks"].values())
     assert {"qrmax", "python", "numpy", "numba", "gymnasium", "click"} < {*report}
     assert answer("doctor").endswith("everything works\n")

@@ -86,7 +86,7 @@ def _read_value(text: str) -> Any:
         "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
         "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
-        "qrmax run --env CliffWalking-v1 --task 'F goal' --labelling mine:labels --agent qrm",
+        "qrmax run --env CliffWalking-v1 --task 'F goal' --labelling mine:labels",
     ),
 )
 @problem_options
