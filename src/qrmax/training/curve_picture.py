@@ -107,7 +107,8 @@ def _shade(
     known = [(step, low, high) for step, (low, high) in zip(steps, ends, strict=True)]
     found = [row for row in known if row[1] is not None]
     if found:
-        panel.fill_between(*zip(*found, strict=True), color=OURS, alpha=0.2, linewidth=0.0)
+        at, low, high = zip(*found, strict=True)
+        panel.fill_between(at, low, high, color=OURS, alpha=0.2, linewidth=0.0)
 
 
 def _title(run: Run) -> str:
