@@ -18,12 +18,11 @@ from qrmax.errors import PluginError, shown
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import read_task
 from qrmax.plugins import import_object
-from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.problems.labelled import LabelledMDP
 from qrmax.problems.mdp import TabularMDP
-from qrmax.problems.problem import Problem
 from qrmax.source import Source
 from qrmax.studies.outside_code import Origin, check_origin, origin_of, world_origin
+from qrmax.training.domains.domain_kinds import is_problem
 from qrmax.worlds.catalog import make
 from qrmax.worlds.grid import GridMap, parse_map
 
@@ -141,7 +140,7 @@ class PythonProblem:
             raise PluginError(
                 f"{self.problem}(...) fails: {type(error).__name__}: {error}"
             ) from error
-        if isinstance(made, Problem | ContinuousProblem):
+        if is_problem(made):
             return made
         if isinstance(made, TabularMDP) and self.labels is not None:
             made = _labelled(made, self.labels)

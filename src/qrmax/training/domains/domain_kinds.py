@@ -23,6 +23,11 @@ def domain_kind(thing: Any) -> type[Domain]:
     raise no_environment(thing)
 
 
+def is_problem(thing: Any) -> bool:
+    """Whether this is a problem that is known as a whole, and not an environment."""
+    return any(kind.simulated and kind.takes(thing) for kind in KINDS)
+
+
 def domain_of(thing: Any, learner: Learner, chance: Chance) -> Domain:
     """The domain of a problem or an environment, for a learner."""
     return domain_kind(thing).pose(thing, learner, chance)
