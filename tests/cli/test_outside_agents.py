@@ -1,0 +1,61 @@
+"""Agents from outside on the command line: listed, completed, and refused with one clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from command_line import Done
+from outside_agents import importable, write_entry_points, write_module
+from qrmax.agents import registry
+from qrmax.cli.problems import _complete_agent
+from qrmax.plugins import EntryPoints
+
+Quickly = Callable[..., Done]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    write_module(tmp_path)
+    write_module(tmp_path, "raises", "1 / 0\n")
+    with importable(tmp_path):
+        yield tmp_path
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("missing:Sarsa", "there is no module 'missing'"),
+        ("raises:Sarsa", "importing module 'raises' fails: ZeroDivisionError"),
+        ("mine:Sarse", "did you mean 'Sarsa'?"),
+        ("mine:SarsaConfig", "is not an agent; needed: a subclass of qrmax.Agent"),
+        ("mine:", "unknown agent 'mine:'"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["run", "plan"])
+def test_a_bad_reference_is_bad_input_and_nothing_is_written(
+    verb: str, reference: str, message: str, folder: Path, quickly: Quickly
+) -> None:
+    before = sorted(folder.iterdir())
+    saving = ["--save", "x.run"] if verb == "run" else []
+    done = quickly(verb, "office/map1/exp1", "--agent", reference, *saving, cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert [path for path in sorted(folder.iterdir()) if path.name != "__pycache__"] == before
+
+
+def test_installed_agents_are_listed_and_completed_and_broken_ones_are_said_to_be(
+    folder: Path, quickly: Quickly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_entry_points(folder, sarsa="mine:Sarsa", failing="raises:Agent")
+    monkeypatch.setattr(registry, "_installed", EntryPoints(registry.GROUP))
+    assert _complete_agent(None, None, "sar") == ["sarsa"]
+    shown = quickly("list", "agents").stdout
+    assert "Sarsa that knows the machine" in shown
+    assert "gamma=0.9, alpha=0.1, epsilon=0.1" in shown
+    assert "cannot be loaded" in shown
+    assert "qrmax doctor" in shown
