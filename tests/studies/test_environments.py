@@ -21,6 +21,7 @@ from qrmax.source import Source
 from qrmax.studies.expand import parse_study
 from qrmax.studies.study import Study
 from qrmax.studies.sweep import Noted, open_sweep
+from qrmax.worlds.outside_environments import TableLabels
 
 pytestmark = pytest.mark.filterwarnings("ignore::qrmax.QRMaxWarning")
 PACKAGE = Path(qrmax.__file__).parent
@@ -126,10 +127,10 @@ def test_labels_may_be_a_table_of_observations(folder: Path) -> None:
     entry = '{ env = "FrozenLake-v1", task = "F goal", labels = { 15 = "goal", 3 = ["a", "b"] } }'
     study = parsed(folder, entry)
     assert study.problems == ("FrozenLake-v1",)
-    env = study.cells[0].problem.make()
-    assert set(env.labelling(15, {})) == {"goal"}
-    assert set(env.labelling(3, {})) == {"a", "b"}
-    assert not env.labelling(4, {})
+    labels = TableLabels(study.cells[0].problem.as_data()["labels"])
+    assert set(labels(15, {})) == {"goal"}
+    assert set(labels(3, {})) == {"a", "b"}
+    assert not labels(4, {})
 
 
 def test_a_problem_may_be_made_in_python(folder: Path) -> None:
