@@ -16,7 +16,7 @@ class AbsentSpec(NamedTuple):
 
 
 class AbsentEnv:
-    """What a file knows of the environment that a run was trained on: its spaces and its task."""
+    """A stand-in for the environment that a run was trained on, with its spaces and its task."""
 
     def __init__(self, name: str, machine: RewardMachine, spaces: Mapping[str, Any]) -> None:
         from qrmax.worlds.spaces import as_space  # loads gymnasium

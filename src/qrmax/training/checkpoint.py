@@ -54,7 +54,7 @@ def save(session: Session, path: str | os.PathLike[str]) -> None:
 
 
 def to_bytes(session: Session) -> bytes:
-    """What `save` writes."""
+    """The bytes that `save` writes."""
     from safetensors.numpy import save as serialize
 
     arrays = {f"agent.{name}": array for name, array in session.agent.snapshot().items()}
@@ -212,7 +212,7 @@ def _under(prefix: str, arrays: Arrays) -> Arrays:
 
 
 def _take_apart(data: bytes, path: str) -> tuple[dict[str, Any], Arrays]:
-    """What a file holds, as far as it is one of ours and whole."""
+    """The header and the arrays of a file, if it is one of ours and whole."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as deserialize
 

@@ -80,7 +80,7 @@ class EnvPlayer:
 
     @property
     def name(self) -> str:
-        """What the environment is called."""
+        """The name of the environment."""
         spec = getattr(self.env, "spec", None)
         return str(spec.id) if spec is not None else type(self.env.unwrapped).__name__
 

@@ -90,7 +90,7 @@ class RunLog:
             self._board.close()
 
     def _rows_so_far(self) -> list[list[str]]:
-        """What an earlier part of this very run has written; an error where another run has."""
+        """The rows of an earlier part of this very run; an error if they are another run's."""
         step, rows = self._session.progress.step, _rows(self.curve)
         about = self._about
         ours = not about.exists() or _read_json(about) == _identity(self._session)
@@ -118,7 +118,7 @@ def _rows(path: Path) -> list[list[str]]:
 
 
 def _identity(session: Session) -> dict[str, Any]:
-    """What is trained, but for how long."""
+    """The run, but for its length."""
     training = session.training
     described = {
         "agent": session.agent.name,
@@ -146,7 +146,7 @@ def _read_json(path: Path) -> Any:
 
 
 def _board(folder: Path, step: int) -> Any:
-    """What writes for TensorBoard; None, with a warning, where the extra is not installed."""
+    """A writer for TensorBoard; None, with a warning, if the extra is not installed."""
     try:
         from tensorboardX import SummaryWriter
     except ImportError:

@@ -27,7 +27,7 @@ def failure(session: Session) -> str:
 
 
 def remedies(session: Session) -> list[str]:
-    """What to try after a run without success, what is most likely to help first."""
+    """Advice after a run without success, most promising first."""
     advice = [*session.domain.remedies(session.progress.step)]
     if isinstance(session.agent, InBuckets):
         advice += _of_buckets(session.agent, session)
@@ -41,7 +41,7 @@ def remedies(session: Session) -> list[str]:
 
 
 def alone(agent: InBuckets, steps: int) -> str:
-    """What to do about buckets of which hardly any is met twice; empty where that is not so."""
+    """Advice about buckets of which hardly any is visited twice; empty if that is not so."""
     if len(agent.buckets) <= ALONE * steps:
         return ""
     return (

@@ -210,12 +210,12 @@ class Run:
 
     @property
     def episodes(self) -> int:
-        """How many episodes had begun at `steps`."""
+        """The number of episodes that had begun at `steps`."""
         return self._session.episodes
 
     @property
     def trained(self) -> int:
-        """How many steps were taken in all."""
+        """The number of steps taken in all."""
         return self._session.progress.step
 
     @property
@@ -225,7 +225,7 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """How long learning took, without evaluations and compilation."""
+        """The time that learning took, without evaluations and compilation."""
         return self._session.progress.seconds
 
     @property
@@ -282,12 +282,12 @@ class Run:
 
     @property
     def stationary_evaluation(self) -> Evaluation | None:
-        """What `policy` brings, which is that of stage 0, where the one recommended has stages."""
+        """The evaluation of `policy`, that of stage 0, if the recommended policy has stages."""
         return self._session.evaluator.stationary(self.recommendation)
 
     @property
     def gap(self) -> float | None:
-        """How far the recommended policy is below the optimum, relative to it.
+        """The gap of the recommended policy to the optimum, relative to it.
 
         None for an environment. The optimum has the same gamma and, if there is one, horizon.
         """
@@ -297,7 +297,7 @@ class Run:
 
     @property
     def best(self) -> Best | None:
-        """What the optimal policy brings, by the same measures; None for an environment."""
+        """The optimal policy in numbers, by the same measures; None for an environment."""
         return self._session.evaluator.optimum
 
     def diagnosis(self, samples: int = 100_000) -> Diagnosis:

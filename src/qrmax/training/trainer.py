@@ -64,7 +64,7 @@ Event = Progressed | Evaluated | Stopped
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingConfig:
-    """How an agent is trained."""
+    """The configuration of training."""
 
     seed: int = 0
     max_steps: int = 1_000_000
@@ -84,7 +84,7 @@ class TrainingConfig:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a session has come."""
+    """The progress of a session."""
 
     step: int = 0
     streak: int = 0  # checks passed in a row
@@ -161,7 +161,7 @@ class Session:
 
     @property
     def share(self) -> float:
-        """How much of the budget is spent, in steps or in episodes."""
+        """The share of the budget that is spent, in steps or in episodes."""
         training = self.training
         share = self.progress.step / training.max_steps
         if training.max_episodes is not None:

@@ -68,7 +68,7 @@ class Learner(NamedTuple):
 
 
 class Domain(ABC):
-    """What an agent is trained on: a problem or an environment."""
+    """A problem or an environment that an agent is trained on."""
 
     kind: ClassVar[str]  # in the files of runs
     simulated: ClassVar[bool] = True  # whether compiled loops can play it
@@ -163,7 +163,7 @@ class Domain(ABC):
 
     @abstractmethod
     def player(self, agent: Agent, chance: Stream) -> Player:
-        """What the agent plays."""
+        """A player for the agent."""
 
     @abstractmethod
     def evaluator(self, gamma: float, horizon: int | None, every: int = 1000) -> Evaluator:
