@@ -38,6 +38,7 @@ bench: $(BENCH_INSTALLED)  ## planning beside its peers; the first run; learners
 	$(BIN)/python bench/planning.py
 	$(BIN)/python bench/compiling.py
 	$(BIN)/python bench/learning.py
+	$(BIN)/python bench/environments.py
 	$(BIN)/python bench/episodes.py
 	$(BIN)/python bench/buckets.py
 	$(BIN)/python bench/sweeping.py

@@ -10,13 +10,13 @@ from qrmax.planning.arrays import FloatArray
 from qrmax.seeding import Chance
 
 
-def among_best(values: FloatArray, slack: float, rng: Chance) -> int:
+def among_best(values: FloatArray | list[float], slack: float, rng: Chance) -> int:
     """One of the best actions, each with the same chance.
 
     An action counts as best if it is within `slack` times the size of the best value. Only where
     there is a choice is a random number drawn.
     """
-    row = values.tolist()
+    row = values if isinstance(values, list) else values.tolist()
     best = max(row)
     if slack == 0.0 and row.count(best) == 1:  # mostly, and soon told
         return row.index(best)
