@@ -18,7 +18,10 @@ def among_best(values: FloatArray | list[float], slack: float, rng: Chance) -> i
     """
     row = values if isinstance(values, list) else values.tolist()
     best = max(row)
-    if slack == 0.0 and row.count(best) == 1:  # mostly, and soon told
+    ties = row.count(best)  # soon told, and mostly all there is to tell
+    if ties == len(row) > 1:
+        return int(rng.random() * ties)
+    if ties == 1 and slack == 0.0:
         return row.index(best)
     least = best - slack * abs(best)
     candidates = [a for a, value in enumerate(row) if value >= least]

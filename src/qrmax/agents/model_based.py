@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import step_loops
-from qrmax.agents.base import AgentConfig, Ahead, Known, Play, Tabular, as_lesson
+from qrmax.agents.base import AgentConfig, Ahead, Known, Play, Sizes, Tabular, as_lesson
 from qrmax.agents.choice import among_best
+from qrmax.agents.experience import Experience
 from qrmax.agents.step_loops import Counting, Outlook
 from qrmax.empirical.counts import Counter, Counts
 from qrmax.errors import check_count, check_flag, check_range
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.incremental import IncrementalPlanner
+from qrmax.seeding import Stream
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +67,12 @@ class ModelBased(Tabular):
     joint = False  # whether the planner knows pairs (s, q) only
     first_wins = False  # whether ties are at random only where all actions are equal
 
+    def __init__(
+        self, sizes: Sizes, config: ModelBasedConfig, rng: Stream, experience: Experience
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        self.slack = config.slack  # for a choice at every step
+
     @abstractmethod
     def grow(self, states: int) -> None:
         """Make room for more states, of which nothing is known."""
@@ -73,9 +81,9 @@ class ModelBased(Tabular):
     def counting(self) -> Counting:
         """How the compiled loop counts."""
 
-    def values(self, s: int, q: int) -> FloatArray:
+    def values(self, s: int, q: int) -> list[float]:
         """QT(s, q, .)."""
-        return self.planner.q_at(self.number(s, q), 0) if self.joint else self.planner.q_at(s, q)
+        return self.planner.row(self.number(s, q), 0) if self.joint else self.planner.row(s, q)
 
     def number(self, s: int, q: int) -> int:
         """The number of a pair, for a planner that knows pairs only."""
@@ -85,9 +93,9 @@ class ModelBased(Tabular):
         """One of the best actions, each with the same chance."""
         return self.choose(self.values(s, q))
 
-    def choose(self, values: FloatArray) -> int:
+    def choose(self, values: list[float]) -> int:
         """One of the best actions, each with the same chance."""
-        return among_best(values, self.config.slack, self.rng)
+        return among_best(values, self.slack, self.rng)
 
     @property
     def q(self) -> FloatArray:
@@ -145,6 +153,7 @@ class ModelBased(Tabular):
 
     def fast_forward(self, simulator: Play, limit: int) -> Ahead:
         """Steps that complete no estimate and meet nothing new, compiled."""
+        self.planner.forget_rows()
         taken = step_loops.explore(
             simulator.world,
             simulator.state,

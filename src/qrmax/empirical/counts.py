@@ -96,10 +96,11 @@ class Counter:
             return False
         if n < self.for_moves:
             k = self._place(i, j, outcome)
-            self.counts.outcome[i, j, k] = outcome
-            self.counts.tau[i, j, k] += 1
+            tau = self.counts.tau
+            tau[i, j, k] = tau.item(i, j, k) + 1
         if n < self.for_rewards:
-            self.counts.rho[i, j] += reward
+            rho = self.counts.rho
+            rho[i, j] = rho.item(i, j) + reward
         self.counts.n[i, j] = n + 1
         return n + 1 >= self.threshold
 
@@ -146,13 +147,16 @@ class Counter:
         self.counts = counts
 
     def _place(self, i: int, j: int, outcome: int) -> int:
-        """Where an outcome of (i, j) is counted; there is room for one more if it is new."""
+        """Where an outcome of (i, j) is counted, from now on if it is new."""
         seen = self.counts.outcome[i, j].tolist()
-        for k, other in enumerate(seen):
-            if other in (outcome, NOTHING):
-                return k
-        self._double()
-        return len(seen)
+        if outcome in seen:
+            return seen.index(outcome)
+        if NOTHING not in seen:
+            self._double()
+            seen.append(NOTHING)
+        k = seen.index(NOTHING)
+        self.counts.outcome[i, j, k] = outcome
+        return k
 
     def _double(self) -> None:
         n, outcome, tau, rho = self.counts

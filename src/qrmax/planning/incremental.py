@@ -74,6 +74,7 @@ class IncrementalPlanner:
         self._work = _nothing_waiting(n_task_states, n_states)
         self.moves = np.eye(n_task_states, dtype=bool)  # [q, q']: seen machine moves
         self._without_task = False
+        self._rows: dict[tuple[int, int], list[float]] = {}
         self._find_order()
 
     @classmethod
@@ -121,6 +122,17 @@ class IncrementalPlanner:
         )
         return values
 
+    def row(self, s: int, q: int) -> list[float]:
+        """The values of `q_at` as a list, kept until something changes."""
+        row = self._rows.get((s, q))
+        if row is None:
+            row = self._rows[s, q] = self.q_at(s, q).tolist()
+        return row
+
+    def forget_rows(self) -> None:
+        """Work out all rows anew: compiled code is about to change the tables."""
+        self._rows.clear()
+
     def greedy(self) -> IntArray:
         """The best action of each pair, `[s, q]`: the first of equals."""
         policy: IntArray = kernels.greedy(self.env, self.tables, self.rules.optimistic)
@@ -135,6 +147,7 @@ class IncrementalPlanner:
         reward: float,
     ) -> None:
         """Enter the outcomes of action a in state s and its mean reward."""
+        self._rows.clear()
         if np.isfinite(self.env.reward[s, a]):  # its successors are linked, and links stay
             raise ModelError(f"action {a} of state {s} is known already")
         count = len(succ)
@@ -157,6 +170,7 @@ class IncrementalPlanner:
         reward: float,
     ) -> None:
         """Enter what the machine does in q on arriving in world state s, and its mean reward."""
+        self._rows.clear()
         count = len(next_state)
         if count > self.task.prob.shape[2]:
             self._widen_task(count)
@@ -175,6 +189,7 @@ class IncrementalPlanner:
         """Enter that the episode ends in (s, q), so that V is 0; returns whether that is news."""
         if self.tables.done[q, s]:
             return False
+        self._rows.clear()
         self.tables.done[q, s] = True
         self.tables.value[q, s] = 0.0
         kernels.value_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
@@ -182,6 +197,7 @@ class IncrementalPlanner:
 
     def grow(self, n_states: int) -> None:
         """Make room for more world states, of which nothing is known; between two plans."""
+        self._rows.clear()
         before, env, task, tables = len(self.env.head), self.env, self.task, self.tables
         n_q = len(self.moves)
         pairs = (n_q, n_states)
@@ -211,6 +227,7 @@ class IncrementalPlanner:
 
     def replan(self) -> int:
         """Bring all values up to date; returns how many backups it took."""
+        self._rows.clear()
         backups: int = kernels.settle(
             self.env, self.task, self.tables, self._work, self._order, self.rules
         )
@@ -228,6 +245,7 @@ class IncrementalPlanner:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a snapshot."""
+        self._rows.clear()
         n_q, n_states = self.tables.value.shape
         edges = arrays["env.succ"].size
         _check_numbers(
