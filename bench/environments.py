@@ -25,8 +25,8 @@ import gymnasium
 import qrmax
 from qrmax.training.run import make_session
 
-STEPS = 40_000
-ROUNDS = 5
+STEPS = 100_000  # those of a run on an environment if nothing is said
+ROUNDS = 3
 AIM = 0.5
 JUDGED = ("qrmax-rm", "qrm")
 LEARNERS = (*JUDGED, "qrmax", "q-learning")
