@@ -22,23 +22,29 @@ help:  ## this list
 demo: $(INSTALLED)  ## install, then train four learners on an Office task and compare them
 	@$(BIN)/python examples/demo.py
 
+# The tests start hundreds of processes: without bytecode on the disk each would compile the library.
+test: export PYTHONDONTWRITEBYTECODE =
 test: check  ## install, then check, tests and doctests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m small_enough_without_jit --numprocesses 2
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests -m small_enough_without_jit --numprocesses 2
 
 check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy examples/own_world.py tests/typed_user.py
 	$(BIN)/lint-imports --no-cache
 
 dqn: $(DQN_INSTALLED)  ## install PyTorch (large: it says how to get the CPU build) for dqn and dqn-rm; make test has their tests then
 
-bench: $(BENCH_INSTALLED)  ## planning beside its peers; the first run; learners beside plain Python; sweeps beside their runs; formulas
+# the revision that `make bench` compares compiled rates with
+AGAINST ?= HEAD^
+bench: $(BENCH_INSTALLED)  ## planning beside its peers; the first run; learners beside plain Python and the commit before; sweeps beside their runs; formulas
 	$(BIN)/python bench/planning.py
 	$(BIN)/python bench/compiling.py
 	$(BIN)/python bench/learning.py
 	$(BIN)/python bench/environments.py
+	$(BIN)/python bench/regression.py --against $(AGAINST)
 	$(BIN)/python bench/episodes.py
 	$(BIN)/python bench/buckets.py
 	$(BIN)/python bench/sweeping.py

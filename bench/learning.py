@@ -42,6 +42,8 @@ RATIO = 100  # to plain Python, at least
 REPEATS = 3
 GRIDS = (50, 100, 200)
 GRID_STEPS = 1_000_000
+GRID_AGENTS = ("qrmax", "qrmax-rm", "rmax", "q-learning")
+KEPT = 0.5  # of QR-Max's rate on the smallest grid, on the largest, at least
 
 
 def learn(
@@ -107,15 +109,18 @@ def rates() -> None:
 
 
 def grids() -> None:
+    """Rates and memory by the size of the world: a rate should not fall with it."""
     print(f"\nopen n x n grid, 9 task states, {GRID_STEPS:,} steps\n")
     print(
         f"{'agent':<11}{'n':>5}{'pairs':>10}{'k steps/s':>11}{'peak, MB':>10}"
         f"{'tables, MB':>12}{'bytes / (s, q)':>16}"
     )
-    for agent in ("qrmax", "rmax", "q-learning"):
+    rates: dict[str, list[float]] = {agent: [] for agent in GRID_AGENTS}
+    for agent in GRID_AGENTS:
         for size in GRIDS:
             found = elsewhere("--grid", str(size), "--one", agent, "--steps", str(GRID_STEPS))
             seconds, peak, stored = (float(found[key]) for key in ("seconds", "peak", "stored"))
+            rates[agent].append(GRID_STEPS / seconds)
             pairs = size * size * 9
             print(
                 f"{agent:<11}{size:>5}{pairs:>10,}"
@@ -123,6 +128,16 @@ def grids() -> None:
                 f"{stored / 2**20:>12,.1f}{stored / pairs:>16,.0f}",
                 flush=True,
             )
+    print("\nthousand steps per second by the size of the grid\n")
+    first, last = GRIDS[0], GRIDS[-1]
+    columns = "".join(f"{f'n = {size}':>11}" for size in GRIDS)
+    print(f"{'agent':<11}{columns}{f'{last} / {first}':>11}")
+    for agent, row in rates.items():
+        kept = row[-1] / row[0]
+        print(
+            f"{agent:<11}{''.join(f'{rate / 1e3:>11,.0f}' for rate in row)}{kept:>11.2f}"
+            + ("   <- loses more than half" if agent == "qrmax" and kept < KEPT else "")
+        )
 
 
 def one(agent: str, steps: int, size: int) -> None:

@@ -20,7 +20,7 @@ from qrmax.analysis.bucket_diagnosis import diagnose, scatter
 from qrmax.analysis.bucket_plan import plan_on_buckets
 from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.seeding import stream
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.plane_evaluator import PlaneEvaluator
 
 PROBLEMS = ("continuous/frozen-lake/abc", "continuous/office/map1/exp1")
 SEEDS = range(5)
@@ -71,7 +71,7 @@ PARTITIONS = (
 )
 
 
-def row(problem: ContinuousProblem, referee: PlaneReferee, partition: Partition) -> str:
+def row(problem: ContinuousProblem, evaluator: PlaneEvaluator, partition: Partition) -> str:
     """A row of the table: means over the seeds, and the spread of what is allowed."""
     found, allowed = [], []
     for seed in SEEDS:
@@ -79,7 +79,7 @@ def row(problem: ContinuousProblem, referee: PlaneReferee, partition: Partition)
         rng = np.random.default_rng(seed)
         policy = plan_on_buckets(problem, buckets, GAMMA, rng, SAMPLES)
         found.append(diagnose(buckets, *scatter(problem, SAMPLES, rng)))
-        allowed.append(referee.success(policy, EPISODES, stream(seed, "evaluation")))
+        allowed.append(evaluator.success(policy, EPISODES, stream(seed, "evaluation")))
     cells = [
         partition.name,
         f"{mean(d.buckets for d in found):,.0f}",
@@ -99,13 +99,12 @@ def main() -> None:
     head = "buckets | mean diameter | largest | mix labels | seen once | allowed"
     for name in PROBLEMS:
         problem = qrmax.make(name, max_episode_steps=300)
-        referee = PlaneReferee(problem, GAMMA)
-        print(
-            f"\n## {name}\n\nThe optimum of a fine grid succeeds with {referee.best_success:.2f}.\n"
-        )
+        evaluator = PlaneEvaluator(problem, GAMMA)
+        best = evaluator.best_success
+        print(f"\n## {name}\n\nThe optimum of a fine grid succeeds with {best:.2f}.\n")
         print(f"| | {head} |\n|---|{'---:|' * 6}")
         for partition in PARTITIONS:
-            print(row(problem, referee, partition), flush=True)
+            print(row(problem, evaluator, partition), flush=True)
             print(f"{name}: {partition.name}", file=sys.stderr)
 
 

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 import qrmax
+from qrmax.agents.model_based import ModelBased
 from qrmax.agents.registry import agent_class, agent_names, default_settings
-from qrmax.studies.study import RunSpec
+from qrmax.studies.study import RunSpec, config_id
 
 FILE = Path(__file__).parent / "data" / "golden.json"
 STUDIES = {
@@ -45,14 +46,12 @@ PLANE = [
 
 def runs_of(name: str) -> list[Any]:
     """What three runs of an agent come to; each gets those settings that it has."""
-    agent = name.removesuffix("-published")
-    known = default_settings(agent)
+    known = default_settings(name)
     found = []
-    for trial in PLANE if agent_class(agent).perceives else TABULAR:
+    for trial in PLANE if agent_class(name).perceives else TABULAR:
         options = {key: x for key, x in trial.items() if key in {*ALWAYS, *known}}
-        options |= {"published": True} if name != agent else {}
         problem = qrmax.make(options.pop("problem"))
-        found.append(summary(qrmax.train(agent, problem, **options)))
+        found.append(summary(qrmax.train(name, problem, **options)))
     return found
 
 
@@ -61,7 +60,9 @@ ALWAYS = ("problem", "seed", "max_steps", "stop")
 
 def summary(run: qrmax.Run) -> dict[str, Any]:
     """A run in short: how long it took and what it has learned."""
-    curve = [[None if x is None else float(f"{x:.9g}") for x in row] for row in run.curve]
+    rows = [row[:6] for row in run.curve]  # the columns that there were
+    curve = [[None if x is None else float(f"{x:.9g}") for x in row] for row in rows]
+    gap = run.gap  # once: on a continuous problem it is played for, each time
     return {
         "steps": run.steps,
         "trained": run.trained,
@@ -69,7 +70,7 @@ def summary(run: qrmax.Run) -> dict[str, Any]:
         "reason": run.reason,
         "policy": digest(np.asarray(run.policy, dtype=np.int64).tolist()),
         "curve": digest(curve),
-        "gap": run.gap if run.gap is None else float(f"{run.gap:.9g}"),
+        "gap": gap if gap is None else float(f"{gap:.9g}"),
     }
 
 
@@ -83,7 +84,7 @@ def on_an_environment(agent: str) -> dict[str, Any]:
     env = gymnasium.make("FrozenLake-v1")
     labels = {3: {"corner"}, 15: {"goal"}}
     task = qrmax.TaskWrapper(env, "F(corner & F goal)", labels=lambda seen, _: labels.get(seen, ()))
-    return summary(qrmax.train(agent, task, seed=3, max_steps=3_000))
+    return summary(qrmax.train(agent, task, seed=3, max_steps=3_000, stop="budget"))
 
 
 def digest(data: Any) -> str:
@@ -100,8 +101,14 @@ def run_ids(study: str, protocol: str | None) -> dict[str, str]:
 
 
 def identity(run: RunSpec) -> str:
-    """The id of a run."""
-    return run.id
+    """The id that a run had when the rules of the published code were a setting of four agents."""
+    config = run.config()
+    assert config_id(config) == run.id
+    if issubclass(agent_class(run.cell.agent), ModelBased):
+        plain = run.cell.agent.removesuffix("-published")
+        config["settings"]["published"] = plain != run.cell.agent
+        config["agent"] = plain
+    return config_id(config)
 
 
 def smoke() -> Iterator[tuple[str, Any]]:
@@ -113,9 +120,8 @@ def smoke() -> Iterator[tuple[str, Any]]:
 
 
 def names() -> list[str]:
-    """All agents that need nothing but NumPy, with the paper's rules and with published ones."""
-    plain = [name for name in agent_names() if not name.startswith("dqn")]
-    return [*plain, *(f"{name}-published" for name in ("rmax", "rmax-rm", "qrmax", "qrmax-rm"))]
+    """All agents that need nothing but NumPy."""
+    return [name for name in agent_names() if not name.startswith("dqn")]
 
 
 def make() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from gym_worlds import in_order
 from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.problems.plane import DOWN, LEFT, RIGHT, UP, Plane
 from qrmax.source import Source
-from qrmax.worlds.continuous import ContinuousOptions, continuous
+from qrmax.worlds.continuous_office import WORLD as OFFICE
 from qrmax.worlds.grid import parse_map
 
 
@@ -46,4 +46,4 @@ def walk(picture: str, task: Any = None, start: str = "0,0", **options: Any) -> 
     header = f"start: {start}\ntiles: H=hole\n\n"
     grid = parse_map(Source("small.txt", header + picture))
     machine = in_order("A") if task is None else task
-    return continuous("office", grid, machine, ContinuousOptions(**options))
+    return OFFICE.problem(map=grid, task=machine, **options)

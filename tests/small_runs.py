@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import qrmax
-from qrmax.agents.registry import agent_names, default_settings
+from qrmax.agents.registry import agent_class, agent_names
 from qrmax.training.trainer import Session
 
 LEFT, RIGHT = 0, 1
@@ -24,7 +24,7 @@ class Learner(NamedTuple):
         return qrmax.train(self.name, problem, **{**self.settings, **options})
 
 
-WITH_A_HORIZON = [name for name in agent_names() if "horizon" in default_settings(name)]
+WITH_A_HORIZON = [name for name in agent_names() if agent_class(name).has_horizon]
 LEARNERS = {
     "q-learning": Learner("q-learning", {}),
     "qrm": Learner("qrm", {}),
@@ -33,10 +33,10 @@ LEARNERS = {
     "qrmax": Learner("qrmax", {"t_env": 3}),
     "qrmax-rm": Learner("qrmax-rm", {"t_env": 3}),
     **{name: Learner(name, {"gamma": 0.9, "horizon": 20}) for name in WITH_A_HORIZON},
-    "published rmax": Learner("rmax", {"t_env": 3, "published": True}),
-    "published rmax-rm": Learner("rmax-rm", {"t_env": 3, "published": True}),
-    "published qrmax": Learner("qrmax", {"t_env": 3, "published": True}),
-    "published qrmax-rm": Learner("qrmax-rm", {"t_env": 3, "published": True}),
+    "rmax-published": Learner("rmax-published", {"t_env": 3}),
+    "rmax-rm-published": Learner("rmax-rm-published", {"t_env": 3}),
+    "qrmax-published": Learner("qrmax-published", {"t_env": 3}),
+    "qrmax-rm-published": Learner("qrmax-rm-published", {"t_env": 3}),
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
 
@@ -113,7 +113,7 @@ def assert_same_run(one: qrmax.Run, other: qrmax.Run) -> None:
     )
     for name, stream in ours.streams.items():
         assert stream.position() == theirs.streams[name].position(), name
-    if isinstance(ours.task, qrmax.Problem):
+    if isinstance(ours.domain.task, qrmax.Problem):
         assert ours.player.state.tolist() == theirs.player.state.tolist()
 
 

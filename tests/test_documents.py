@@ -10,6 +10,7 @@ import pytest
 import qrmax
 from qrmax import patterns
 from qrmax.training.trainer import Evaluated
+from qrmax.worlds import world_registry
 from small_runs import corridor
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +22,7 @@ def test_every_python_block_runs_beside_the_files_shown(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(world_registry, "_registered", {})  # other tests know nothing of them
     blocks = BLOCK.findall((ROOT / document).read_text())
     names: dict[str, object] = {}
     for language, text in blocks:

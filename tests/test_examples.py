@@ -1,8 +1,9 @@
-"""The examples on environments of others, run as a reader would run them."""
+"""The examples on environments of others, and of agents of one's own, run as a reader would."""
 
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -80,3 +81,59 @@ def test_learners_of_stable_baselines3_walk_to_the_corner_and_back() -> None:
     shown = output_of("sb3_learners").splitlines()
     assert [line.split(":")[0] for line in shown[1:]] == ["PPO", "DQN", "DQN, counterfactual"]
     assert all(line.endswith(" 0 1 2 1 0  success") for line in shown[1:])
+
+
+def outside(example: str, script: str, folder: Path) -> str:
+    """What a script prints beside a copy of an example, where nothing else of the tree is near."""
+    shutil.copy(EXAMPLES / f"{example}.py", folder)
+    environment = {key: x for key, x in os.environ.items() if not key.startswith("PYTHON")}
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-X",
+            "utf8",
+            "-W",
+            "error",
+            "-c",
+            f"import sys; sys.path[0] = ''\n{script}",
+        ],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_mbie_eb_has_at_most_60_lines() -> None:
+    assert len((EXAMPLES / "mbie_eb.py").read_text().splitlines()) <= 60
+
+
+def test_mbie_eb_finds_the_optimum_of_a_river_swim(tmp_path: Path) -> None:
+    shown = outside(
+        "mbie_eb", "import runpy; runpy.run_path('mbie_eb.py', run_name='__main__')", tmp_path
+    )
+    assert re.fullmatch(r"mbie-eb: exact after \d,000 steps, gap 0.0000\n", shown)
+
+
+MBIE_RESUMED = """
+import qrmax
+from mbie_eb import MBIE
+
+def learned(run):
+    return {name: array.tolist() for name, array in run.agent.snapshot().items()}
+
+def train(steps):
+    return qrmax.train(MBIE, "river-swim/patrol", max_steps=steps, stop="budget", progress=False)
+
+train(400).save("half.run")
+assert learned(qrmax.load("half.run").resume(900)) == learned(train(900))
+qrmax.testing.check_agent(MBIE)
+print("the same")
+"""
+
+
+def test_mbie_eb_keeps_the_contract_and_resumes_where_it_was(tmp_path: Path) -> None:
+    assert outside("mbie_eb", MBIE_RESUMED, tmp_path) == "the same\n"

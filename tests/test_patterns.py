@@ -143,7 +143,10 @@ def test_names_that_a_formula_would_read_otherwise_are_quoted() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: patterns.avoid("a | b"), r"no name of a proposition; a condition is qrmax.Guard"),
+        (
+            lambda: patterns.avoid("a | b"),
+            r"not the name of a proposition; a condition is qrmax.Guard",
+        ),
         (lambda: patterns.reach(3), "an event is 3; allowed: the name"),  # type: ignore[arg-type]
         (lambda: patterns.reach(""), "an event is ''"),
         (patterns.in_order, "no event is given"),
@@ -162,5 +165,5 @@ def test_what_is_no_event_is_refused(make: Callable[[], Any], message: str) -> N
 def test_formulas_join_formulas_of_their_own_logic_only() -> None:
     with pytest.raises(FormulaError, match="one logic, not ltlf and ppltl"):
         _ = patterns.reach("a") & Formula.parse("O a", "ppltl")
-    with pytest.raises(FormulaError, match="'F b' is none"):
+    with pytest.raises(FormulaError, match="'F b' is not one"):
         _ = patterns.reach("a") | "F b"  # type: ignore[operator]

@@ -3,11 +3,14 @@ import importlib.util
 import qrmax
 
 NAMES = """
+Agent AgentConfig register_agent
 ContinuousEnv ContinuousProblem DFA Edge Evaluation FineSolution GridMap Guard LabelledMDP OfficeEnv
 Problem ProblemEnv QRMaxError QRMaxWarning RewardMachine Run Solution StagedSolution Study
 TabularMDP TaskWrapper VectorTaskWrapper __version__ check_task compile_formula curves evaluate load
 load_map load_model load_study load_task make minigrid patterns results save_model save_task solve
-sb3 solve_continuous solve_horizon sweep train
+sb3 solve_continuous solve_horizon sweep testing train
+MapFolder Options World make_continuous register_world
+IncrementalPlanner
 """
 
 

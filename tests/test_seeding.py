@@ -137,5 +137,5 @@ GOOD = stream(7, "world").position()
     ids=lambda position: str(position)[:40],
 )
 def test_what_is_no_position_is_refused(position: object) -> None:
-    with pytest.raises(ParameterError, match="no position of a random stream"):
+    with pytest.raises(ParameterError, match="not a position of a random stream"):
         stream_at(position)

@@ -1,4 +1,4 @@
-"""qrmax: reinforcement learning where the reward depends on history.
+"""qrmax: reinforcement learning with non-Markovian rewards.
 
     >>> import qrmax
     >>> problem = qrmax.make("office/map1/exp1")  # a world and a task
@@ -22,6 +22,10 @@ from qrmax.worlds.on_import import after_import
 if TYPE_CHECKING:
     from qrmax import patterns as patterns
     from qrmax import sb3 as sb3
+    from qrmax import testing as testing
+    from qrmax.agents.base import Agent as Agent
+    from qrmax.agents.base import AgentConfig as AgentConfig
+    from qrmax.agents.registry import register_agent as register_agent
     from qrmax.errors import QRMaxError as QRMaxError
     from qrmax.errors import QRMaxWarning as QRMaxWarning
     from qrmax.logic.compiler import compile_formula as compile_formula
@@ -34,8 +38,8 @@ if TYPE_CHECKING:
     from qrmax.machines.task_files import save_task as save_task
     from qrmax.planning.fine_grid import FineSolution as FineSolution
     from qrmax.planning.fine_grid import solve_continuous as solve_continuous
+    from qrmax.planning.incremental import IncrementalPlanner as IncrementalPlanner
     from qrmax.planning.policy_evaluation import Evaluation as Evaluation
-    from qrmax.planning.policy_evaluation import evaluate as evaluate
     from qrmax.planning.staged_solution import StagedSolution as StagedSolution
     from qrmax.planning.staged_solution import solve_horizon as solve_horizon
     from qrmax.planning.value_iteration import Solution as Solution
@@ -52,19 +56,27 @@ if TYPE_CHECKING:
     from qrmax.studies.study import Study as Study
     from qrmax.studies.sweep import sweep as sweep
     from qrmax.training.checkpoint import load as load
+    from qrmax.training.evaluation import evaluate as evaluate
     from qrmax.training.run import Run as Run
     from qrmax.training.run import train as train
     from qrmax.worlds.catalog import make as make
+    from qrmax.worlds.catalog import make_continuous as make_continuous
     from qrmax.worlds.grid import GridMap as GridMap
     from qrmax.worlds.grid import load_map as load_map
     from qrmax.worlds.gymnasium import ContinuousEnv as ContinuousEnv
     from qrmax.worlds.gymnasium import OfficeEnv as OfficeEnv
     from qrmax.worlds.gymnasium import ProblemEnv as ProblemEnv
+    from qrmax.worlds.map_folder import MapFolder as MapFolder
     from qrmax.worlds.minigrid import minigrid as minigrid
+    from qrmax.worlds.options import Options as Options
     from qrmax.worlds.task_wrapper import TaskWrapper as TaskWrapper
     from qrmax.worlds.vector_task_wrapper import VectorTaskWrapper as VectorTaskWrapper
+    from qrmax.worlds.world import World as World
+    from qrmax.worlds.world_registry import register_world as register_world
 
 _HOME = {
+    "Agent": "agents.base",
+    "AgentConfig": "agents.base",
     "ContinuousEnv": "worlds.gymnasium",
     "ContinuousProblem": "problems.continuous_problem",
     "DFA": "logic.dfa",
@@ -73,8 +85,11 @@ _HOME = {
     "FineSolution": "planning.fine_grid",
     "GridMap": "worlds.grid",
     "Guard": "logic.guards",
+    "IncrementalPlanner": "planning.incremental",
     "LabelledMDP": "problems.labelled",
+    "MapFolder": "worlds.map_folder",
     "OfficeEnv": "worlds.gymnasium",
+    "Options": "worlds.options",
     "Problem": "problems.problem",
     "ProblemEnv": "worlds.gymnasium",
     "QRMaxError": "errors",
@@ -87,17 +102,21 @@ _HOME = {
     "TabularMDP": "problems.mdp",
     "TaskWrapper": "worlds.task_wrapper",
     "VectorTaskWrapper": "worlds.vector_task_wrapper",
+    "World": "worlds.world",
     "check_task": "machines.checks",
     "compile_formula": "logic.compiler",
     "curves": "studies.learning_curves",
-    "evaluate": "planning.policy_evaluation",
+    "evaluate": "training.evaluation",
     "load": "training.checkpoint",
     "load_map": "worlds.grid",
     "load_model": "problems.model_files",
     "load_study": "studies.expand",
     "load_task": "machines.task_files",
     "make": "worlds.catalog",
+    "make_continuous": "worlds.catalog",
     "minigrid": "worlds.minigrid",
+    "register_agent": "agents.registry",
+    "register_world": "worlds.world_registry",
     "results": "studies.results",
     "save_model": "problems.model_files",
     "save_task": "machines.task_files",
@@ -108,7 +127,7 @@ _HOME = {
     "train": "training.run",
 }
 
-_MODULES = ("patterns", "sb3")
+_MODULES = ("patterns", "sb3", "testing")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

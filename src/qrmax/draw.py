@@ -1,4 +1,4 @@
-"""How chance chooses, everywhere: environments, machines, and compiled code that must agree."""
+"""Inverse-CDF sampling from a discrete distribution, shared by Python and compiled code."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Iterable
 
 
 def draw(weights: Iterable[float], u: float) -> int:
-    """The index that `u`, a number in [0, 1), draws from probabilities.
+    """Draw an index from a discrete distribution by inverse-CDF sampling.
 
-    They are taken off `u` in order, and the first possible one to bring it below 0 is drawn. Where
-    rounding leaves something of `u`, it is the last possible one: never one of probability 0.
+    If the weights sum to slightly less than `u` due to rounding, the last index with a positive
+    weight is drawn, never one of probability 0.
+
+    Arguments:
+        weights: the probabilities.
+        u: a uniform random number in [0, 1).
 
     >>> [draw([0.5, 0.0, 0.5], u) for u in (0.0, 0.49, 0.5, 0.99)]
     [0, 0, 2, 2]

@@ -1,4 +1,4 @@
-"""Everything that qrmax raises or warns of on purpose.
+"""The exceptions and warnings of qrmax.
 
     QRMaxError
     ├── ParameterError    (ValueError)    an argument outside its allowed range
@@ -7,20 +7,22 @@
     ├── GuardError        (ValueError)    a guard that does not parse; the column is shown
     ├── FormulaError      (ValueError)    a formula that does not parse; the column is shown
     ├── SizeError         (RuntimeError)  an automaton that outgrows its limit
-    ├── TaskError         (ValueError)    a reward machine that makes no sense, or its file
-    ├── MapError          (ValueError)    a map file that makes no sense
-    ├── ModelError        (ValueError)    arrays that are no decision process
-    ├── ObservationError  (ValueError)    what an environment gave is no observation, or no reward
-    ├── CheckpointError   (ValueError)    a file that holds no run, or not all of it
-    ├── StudyError        (ValueError)    a study that makes no sense; every mistake is listed
-    ├── StoreError        (RuntimeError)  a results folder that is in use, or is none
-    ├── ClusterError      (ConnectionError)  a cluster that does not answer any more
-    ├── MissingExtraError (ImportError)   something that has to be installed first
-    └── ConvergenceError  (RuntimeError)  an iteration that did not settle
+    ├── TaskError         (ValueError)    an invalid reward machine, or its file
+    ├── MapError          (ValueError)    an invalid map file
+    ├── ModelError        (ValueError)    arrays that do not form an MDP
+    ├── ObservationError  (ValueError)    an invalid observation or reward from an environment
+    ├── CheckpointError   (ValueError)    a file that holds no run, or a damaged one
+    ├── StudyError        (ValueError)    an invalid study; every mistake is listed
+    ├── StoreError        (RuntimeError)  a results folder that is in use or invalid
+    ├── ClusterError      (ConnectionError)  a cluster that no longer responds
+    ├── MissingExtraError (ImportError)   an optional dependency that is not installed
+    ├── PluginError       (ImportError)   a module or an entry point of yours that cannot be used
+    ├── AgentError        (TypeError)     a class that breaks the contract of agents
+    └── ConvergenceError  (RuntimeError)  an iteration that did not converge
 
-    QRMaxWarning          (UserWarning)   legal, but almost surely not what was meant
+    QRMaxWarning          (UserWarning)   legal, but almost certainly unintended
 
-Each also inherits the builtin people expect, so `except ValueError` keeps working. Every message
+Each also inherits from the expected builtin, so `except ValueError` works. Every message
 says what failed, where, what was given and what is allowed.
 """
 
@@ -33,9 +35,9 @@ from numbers import Integral, Real
 from typing import Any
 
 MOST = 10**9
-"""The largest count that makes sense: of steps in an episode, say."""
+"""The largest sensible count, such as of steps in an episode."""
 
-_FEW = 20  # names that a message can list
+_FEW = 20  # names that a message lists in full
 
 
 class QRMaxError(Exception):
@@ -47,7 +49,7 @@ class ParameterError(QRMaxError, ValueError):
 
 
 class UnknownNameError(QRMaxError, LookupError):
-    """A name that nothing is registered under."""
+    """A name that is not registered."""
 
     def __init__(self, kind: str, given: str, known: Iterable[str], *, hint: str = "") -> None:
         names = sorted(known)
@@ -73,27 +75,27 @@ class SizeError(QRMaxError, RuntimeError):
 
 
 class TaskError(QRMaxError, ValueError):
-    """A reward machine, or its file, that makes no sense."""
+    """An invalid reward machine, or its file."""
 
 
 class MapError(QRMaxError, ValueError):
-    """A map file that makes no sense."""
+    """An invalid map file."""
 
 
 class ModelError(QRMaxError, ValueError):
-    """Arrays that do not form a decision process."""
+    """Arrays that do not form an MDP."""
 
 
 class ObservationError(QRMaxError, ValueError):
-    """An observation or a reward that cannot be one: NaN, infinite, of another shape."""
+    """An invalid observation or reward: NaN, infinite, or of the wrong shape."""
 
 
 class CheckpointError(QRMaxError, ValueError):
-    """A file that holds no run, or not all of it."""
+    """A file that holds no run, or a damaged one."""
 
 
 class StudyError(QRMaxError, ValueError):
-    """A study that makes no sense."""
+    """An invalid study."""
 
 
 class StoreError(QRMaxError, RuntimeError):
@@ -101,23 +103,31 @@ class StoreError(QRMaxError, RuntimeError):
 
 
 class ClusterError(QRMaxError, ConnectionError):
-    """A cluster that does not answer any more."""
+    """A cluster that no longer responds."""
 
 
 class MissingExtraError(QRMaxError, ImportError):
-    """Something is needed that is not installed."""
+    """An optional dependency that is not installed."""
+
+
+class PluginError(QRMaxError, ImportError):
+    """A module, an attribute of it or an entry point from outside that cannot be used."""
+
+
+class AgentError(QRMaxError, TypeError):
+    """A class that breaks the contract of agents."""
 
 
 class ConvergenceError(QRMaxError, RuntimeError):
-    """An iteration that did not settle within its limit."""
+    """An iteration that did not converge within its limit."""
 
 
 class QRMaxWarning(UserWarning):
-    """Something legal that is almost surely not what was meant."""
+    """A legal but almost certainly unintended setting."""
 
 
 def warn(message: str) -> None:
-    """Warn with a `QRMaxWarning` that points to the caller's own code, not into ours."""
+    """Issue a `QRMaxWarning` attributed to the caller's code, not to qrmax."""
     level = 1
     while sys._getframe(level).f_globals.get("__name__", "").startswith("qrmax."):
         level += 1
@@ -156,7 +166,7 @@ def check_range(
 
 
 def check_count(name: str, value: Any) -> None:
-    """Raise a `ParameterError` that names the parameter unless it is a whole number from 1 on."""
+    """Raise a `ParameterError` that names the parameter unless it is a positive integer."""
     if not (_is_a(Integral, value) and 1 <= value <= MOST):
         raise ParameterError(f"{name} is {shown(value)}; allowed: whole numbers from 1 to {MOST}")
 
@@ -175,7 +185,7 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def shown(value: object) -> str:
-    """A value as a message can show it: not too long, whatever it is."""
+    """The repr of a value, shortened for messages."""
     try:
         return repr(value)[:80]
     except ValueError:  # a number of 5000 digits
@@ -183,7 +193,7 @@ def shown(value: object) -> str:
 
 
 def did_you_mean(given: str, names: Iterable[str]) -> str:
-    """The question that a misspelt name raises; nothing where no name is near.
+    """The suggestion for a misspelt name; empty if no name is close.
 
     >>> did_you_mean("cofee", ["coffee", "mail"])
     "did you mean 'coffee'?"
@@ -194,21 +204,21 @@ def did_you_mean(given: str, names: Iterable[str]) -> str:
 
 
 def nearest(given: str, names: Iterable[str], most: int) -> list[str]:
-    """The names that are spelt most like the one given, the nearest first."""
-    from difflib import get_close_matches  # only ever needed to word an error
+    """The names closest in spelling to the one given, best first."""
+    from difflib import get_close_matches  # only needed for errors
 
     plain = {name.lower(): name for name in names}
     return [plain[match] for match in get_close_matches(given[:80].lower(), plain, n=most)]
 
 
 def _is_a(kind: type, value: Any) -> bool:
-    """Whether a value is such a number, Python's or NumPy's; a Boolean is none."""
+    """Whether a value is a number of this kind, Python's or NumPy's; Booleans are not."""
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _some(given: str, names: Sequence[str]) -> str:
-    """The names there are; of many only those nearest to the one given."""
+    """All names; of many, only those closest to the one given."""
     if len(names) <= _FEW:
         return ", ".join(names)
-    shown = nearest(given, names, 5) or names[:5]
-    return f"{', '.join(shown)}, ... ({len(names)} in all)"
+    closest = nearest(given, names, 5) or names[:5]
+    return f"{', '.join(closest)}, ... ({len(names)} in all)"

@@ -1,12 +1,12 @@
-"""A line of progress that is rewritten in place, for whoever looks.
+"""A progress line that is updated in place.
 
-On a terminal it stands on stderr and is never wider than the window: parts that do not fit are left
-out, the least important first. In a notebook it is one output that is updated. Elsewhere (a file, a
-pipe, a terminal that cannot move its cursor) it is a plain line every ten seconds, and only where
-that was asked for. The terminal itself is rich's business.
+On a terminal it is written to stderr and never wider than the window: parts that do not fit are
+dropped, the least important first. In a notebook it is one output that is updated. Elsewhere (a
+file, a pipe, a terminal that cannot move its cursor) it is a plain line every ten seconds, and only
+on request. Terminal control is left to rich.
 
-`progress` says who wants it: None shows it on a terminal and in a notebook, True elsewhere, too,
-and False never.
+`progress` selects when it is shown: None on a terminal and in a notebook, True everywhere, False
+never.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 GAP = "  "  # between two parts
 WIDE, NARROW = 24, 12  # characters of a bar
-ROOM_FOR_WIDE, ROOM_FOR_NARROW = 72, 52  # columns from which on there is one
+ROOM_FOR_WIDE, ROOM_FOR_NARROW = 72, 52  # columns needed for a bar
 UNKNOWN_WIDTH, UNKNOWN_HEIGHT = 80, 25
 
 
 class Part(NamedTuple):
-    """A part of the line; those of low rank stay longest where there is little room."""
+    """A part of the line; parts of low rank are dropped last."""
 
     text: str
     rank: int = 0
@@ -40,7 +40,7 @@ class Part(NamedTuple):
 
 
 def fitting(parts: Sequence[Part], width: int) -> list[Part]:
-    """The parts that fit, in their order; the first in rank is there in any case.
+    """The parts that fit into a width, in order; the one of lowest rank is always kept.
 
     >>> parts = [Part("18,000 steps"), Part("known 91 %", 2), Part("gap 3 %", 1)]
     >>> [part.text for part in fitting(parts, 24)]
@@ -56,7 +56,7 @@ def fitting(parts: Sequence[Part], width: int) -> list[Part]:
 
 
 def duration(seconds: float) -> str:
-    """A time as people read it.
+    """A duration as hours, minutes and seconds.
 
     >>> duration(75), duration(3700)
     ('1:15', '1:01:40')
@@ -67,9 +67,9 @@ def duration(seconds: float) -> str:
 
 
 class LiveLine:
-    """A line that nobody sees; those below show it."""
+    """A progress line that is not shown; subclasses show it."""
 
-    first = every = float("inf")  # seconds until it is shown, and shown again
+    first = every = float("inf")  # seconds until it is first shown, and between updates
 
     def __init__(self) -> None:
         self.began = time.monotonic()
@@ -77,35 +77,35 @@ class LiveLine:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it was opened."""
+        """Seconds since the line was opened."""
         return time.monotonic() - self.began
 
     def is_due(self) -> bool:
-        """Whether it is time to show it again."""
+        """Whether an update is due."""
         return time.monotonic() >= self._due
 
     def show(self, parts: Sequence[Part], share: float | None = None) -> None:
-        """Show these parts, with a bar if a `share` of the whole is given."""
+        """Show these parts, with a progress bar if the completed `share` is given."""
         self._draw(parts, share)
         self._due = time.monotonic() + self.every
 
     def say(self, text: str) -> None:
-        """Say something that stays, above the line."""
+        """Print a permanent message above the line."""
 
     def close(self, parts: Sequence[Part] = ()) -> None:
-        """End it; a notebook keeps these parts, a terminal nothing."""
+        """Close the line; a notebook keeps these parts, a terminal nothing."""
 
     def _draw(self, parts: Sequence[Part], share: float | None) -> None:
-        """Put it where it is seen."""
+        """Display the line."""
 
 
 class PlainLine(LiveLine):
-    """A new line now and then."""
+    """A new plain line at intervals."""
 
     first = every = 10.0
 
     def say(self, text: str) -> None:
-        """Say something."""
+        """Print a message."""
         _write(text)
 
     def _draw(self, parts: Sequence[Part], share: float | None) -> None:  # noqa: ARG002
@@ -113,7 +113,7 @@ class PlainLine(LiveLine):
 
 
 class TerminalLine(LiveLine):
-    """The last line of a terminal. It is gone in the end."""
+    """The last line of a terminal, erased when closed."""
 
     first, every = 0.2, 0.1
 
@@ -122,17 +122,17 @@ class TerminalLine(LiveLine):
         self._live: Live | None = None
 
     def say(self, text: str) -> None:
-        """Say something that stays; the line comes back below it."""
+        """Print a permanent message; the line is redrawn below it."""
         if self._live is None:
             _write(text)
         else:
             self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
-            self._due = time.monotonic()  # what came back below it may be out of date
+            self._due = time.monotonic()  # the redrawn line may be out of date
 
     def close(self, parts: Sequence[Part] = ()) -> None:  # noqa: ARG002
-        """Leave nothing behind."""
+        """Erase the line."""
         if self._live is not None:
-            _ask_for_the_size(self._live.console)
+            _update_size(self._live.console)
             self._live.stop()
             self._live = None
 
@@ -140,7 +140,7 @@ class TerminalLine(LiveLine):
         if self._live is None:
             self._live = _open_live()
             self._live.start()
-        _ask_for_the_size(self._live.console)
+        _update_size(self._live.console)
         self._live.update(_Row(parts, share), refresh=True)
 
 
@@ -154,11 +154,11 @@ class NotebookLine(LiveLine):
         self._handle: Any = None
 
     def say(self, text: str) -> None:
-        """Say something that stays."""
+        """Print a permanent message."""
         _write(text)
 
     def close(self, parts: Sequence[Part] = ()) -> None:
-        """Leave how it ended."""
+        """Leave the final parts in the output."""
         if self._handle is not None and parts:
             self._draw(parts, None)
 
@@ -173,12 +173,12 @@ class NotebookLine(LiveLine):
 
 
 _opening = threading.Lock()
-_open: LiveLine | None = None  # there is one at a time: the outermost
+_open: LiveLine | None = None  # at most one at a time: the outermost
 
 
 @contextlib.contextmanager
 def live_line(progress: bool | None) -> Iterator[LiveLine]:
-    """The line for those who look; within another one, it is not seen."""
+    """Open a progress line; one within another is not shown."""
     global _open
     line = _line_for(progress)
     with _opening:
@@ -196,7 +196,7 @@ def live_line(progress: bool | None) -> Iterator[LiveLine]:
 
 
 def say(text: str) -> None:
-    """Say something on stderr, above the line if there is one."""
+    """Print a message to stderr, above the progress line if there is one."""
     if _open is None:
         _write(text)
     else:
@@ -204,7 +204,7 @@ def say(text: str) -> None:
 
 
 def is_watched(progress: bool | None) -> bool:
-    """Whether there is someone to tell; see the module for `progress`."""
+    """Whether progress is shown; see the module for `progress`."""
     return progress is not False and (progress is True or _in_notebook() or _on_terminal())
 
 
@@ -228,7 +228,7 @@ def _in_notebook() -> bool:
 def _on_terminal() -> bool:
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # there is none, or it is closed
+    except (AttributeError, ValueError):  # missing, or closed
         return False
 
 
@@ -242,14 +242,14 @@ def _open_live() -> Live:
 
     return Live(
         console=Console(file=sys.stderr, force_terminal=True, force_interactive=True),
-        auto_refresh=False,  # a thread would read what training writes
+        auto_refresh=False,  # a thread would race with training
         transient=True,
-        redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),  # prints come above it
+        redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),  # prints appear above it
     )
 
 
-def _ask_for_the_size(console: Console) -> None:
-    """Make a console as wide as its window is now; COLUMNS may tell of another one."""
+def _update_size(console: Console) -> None:
+    """Set the console's size to that of its window; COLUMNS may be out of date."""
     try:
         columns, lines = os.get_terminal_size(console.file.fileno())
     except (OSError, ValueError):
@@ -258,10 +258,10 @@ def _ask_for_the_size(console: Console) -> None:
 
 
 class _Row:
-    """The line as rich draws it.
+    """The line as a rich renderable.
 
-    The cursor is left at its beginning, and all below that is erased before it is drawn anew: when
-    a window becomes narrower most terminals wrap the line, and nothing of it may stay behind.
+    The cursor stays at its beginning, and everything below is erased before it is redrawn: when a
+    window becomes narrower most terminals wrap the line, and no part of it may remain.
     """
 
     def __init__(self, parts: Sequence[Part], share: float | None) -> None:

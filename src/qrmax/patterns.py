@@ -1,17 +1,17 @@
-"""Common tasks in words, as formulas of LTLf.
+"""Common task patterns, as formulas of LTLf.
 
     >>> from qrmax import patterns
     >>> task = patterns.in_order("mail", "coffee", "office") & patterns.avoid("plant")
     >>> print(task)
     F(mail & F(coffee & F office)) & G !plant
 
-A formula is a task wherever one is asked for: `qrmax.make("office/map1", task=task)`,
+A formula is accepted wherever a task is: `qrmax.make("office/map1", task=task)`,
 `qrmax.TaskWrapper(env, task, labels=...)`, `qrmax.RewardMachine.from_ltlf(task)`. Formulas are
 combined by `&`, `|` and `~` (not).
 
 An event is the name of a proposition, or a condition: `Guard.parse("coffee & !mail")`, a `Formula`.
-A trace is the labels of an episode, that of the start state first. Events may happen at the same
-label unless a pattern says otherwise.
+A trace is the sequence of labels of an episode, beginning with that of the start state. Events may
+occur at the same label unless a pattern says otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qrmax.logic.formula import VOCABULARY, Formula
 from qrmax.logic.guards import Guard, is_proposition, written
 
 LOGIC = "ltlf"
-MOST_TIMES = 1000  # a formula grows with the number of times
+MAX_TIMES = 1000  # a formula grows with the number of times
 _SIGNS = frozenset('!&|()<>~"')
 _WORDS = VOCABULARY[LOGIC]
 
@@ -31,7 +31,7 @@ Event = str | Guard | Formula
 
 
 def reach(event: Event) -> Formula:
-    """Reach an event: it happens at least once.
+    """Reach an event: it occurs at least once.
 
     >>> print(reach("goal"))
     F goal
@@ -40,9 +40,11 @@ def reach(event: Event) -> Formula:
 
 
 def in_order(*events: Event, strict: bool = False) -> Formula:
-    """Visit these in order; anything may happen in between.
+    """Visit these events in order, with anything in between.
 
-    With `strict`, each at a later label than the one before.
+    Arguments:
+        *events: propositions or conditions.
+        strict: whether each must occur at a later label than the one before.
 
     >>> print(in_order("mail", "coffee", "office"))
     F(mail & F(coffee & F office))
@@ -58,7 +60,7 @@ def in_order(*events: Event, strict: bool = False) -> Formula:
 
 
 def any_order(*events: Event) -> Formula:
-    """Visit all of these, in any order.
+    """Visit all of these events, in any order.
 
     >>> print(any_order("mail", "coffee"))
     F mail & F coffee
@@ -67,7 +69,7 @@ def any_order(*events: Event) -> Formula:
 
 
 def never_before(event: Event, first: Event) -> Formula:
-    """Forbid an event until another has happened; neither needs to happen.
+    """Forbid `event` until `first` has occurred; neither needs to occur.
 
     >>> print(never_before("office", "coffee"))
     !office W coffee
@@ -76,7 +78,7 @@ def never_before(event: Event, first: Event) -> Formula:
 
 
 def avoid(*events: Event) -> Formula:
-    """Avoid all of these, always.
+    """Avoid all of these events, always.
 
     >>> print(avoid("plant"), "and", avoid("plant", "hole"))
     G !plant and G !(plant | hole)
@@ -85,7 +87,7 @@ def avoid(*events: Event) -> Formula:
 
 
 def avoid_until(event: Event, goal: Event) -> Formula:
-    """Reach a goal, and avoid an event up to there.
+    """Reach `goal`, and avoid `event` until then.
 
     >>> print(avoid_until("plant", "office"))
     !plant U office
@@ -94,7 +96,7 @@ def avoid_until(event: Event, goal: Event) -> Formula:
 
 
 def always(event: Event) -> Formula:
-    """Keep a condition at every label.
+    """Maintain a condition at every label.
 
     >>> print(always("dry"))
     G dry
@@ -103,7 +105,7 @@ def always(event: Event) -> Formula:
 
 
 def respond(trigger: Event, response: Event) -> Formula:
-    """Respond to each occurrence of a trigger, at the same label or later.
+    """Follow each occurrence of a trigger by a response, at the same label or later.
 
     >>> print(respond("call", "answer"))
     G(call -> F answer)
@@ -112,10 +114,12 @@ def respond(trigger: Event, response: Event) -> Formula:
 
 
 def at_least(times: int, event: Event, *, separate: bool = False) -> Formula:
-    """Make an event happen at least n times, that is, at n labels of the trace.
+    """Make an event occur at least n times, that is, at n labels of the trace.
 
-    To stay where the event holds counts at each label. With `separate`, visits are counted: the
-    event must cease to hold between two of them.
+    Arguments:
+        times: n.
+        event: a proposition or condition.
+        separate: count visits instead of labels: the event must cease to hold between two visits.
 
     >>> print(at_least(2, "coffee"))
     F(coffee & X F coffee)
@@ -124,8 +128,8 @@ def at_least(times: int, event: Event, *, separate: bool = False) -> Formula:
     """
     check_count("times", times)
     check_flag("separate", separate)
-    if times > MOST_TIMES:
-        raise ParameterError(f"times is {times}; allowed: 1 to {MOST_TIMES}")
+    if times > MAX_TIMES:
+        raise ParameterError(f"times is {times}; allowed: 1 to {MAX_TIMES}")
     wanted = _event(event)
     formula = _finally(wanted)
     for _ in range(times - 1):
@@ -135,7 +139,7 @@ def at_least(times: int, event: Event, *, separate: bool = False) -> Formula:
 
 
 def at_most(times: int, event: Event, *, separate: bool = False) -> Formula:
-    """Make an event happen at most n times, counted as in `at_least`.
+    """Make an event occur at most n times, counted as in `at_least`.
 
     >>> print(at_most(1, "coffee"))
     !F(coffee & X F coffee)
@@ -145,7 +149,7 @@ def at_most(times: int, event: Event, *, separate: bool = False) -> Formula:
 
 
 def exactly(times: int, event: Event, *, separate: bool = False) -> Formula:
-    """Make an event happen exactly n times, counted as in `at_least`.
+    """Make an event occur exactly n times, counted as in `at_least`.
 
     >>> print(exactly(1, "coffee"))
     F coffee & !F(coffee & X F coffee)
@@ -167,7 +171,7 @@ def _event(event: Event) -> Formula:
         )
     if _SIGNS.intersection(event):
         raise ParameterError(
-            f"an event is {shown(event)}, which is no name of a proposition; "
+            f"an event is {shown(event)}, which is not the name of a proposition; "
             f"a condition is qrmax.Guard.parse({shown(event)})"
         )
     reserved = _WORDS.constants | _WORDS.prefix | _WORDS.binary

@@ -1,4 +1,4 @@
-"""Act by a policy that `run.export("policy.json")` wrote. Plain Python: copy this file anywhere.
+"""Act by a policy exported by `run.export("policy.json")`. Plain Python: copy this file anywhere.
 
     policy = Policy("policy.json")
     action = policy.reset(observation, labels)     # the first action of an episode
@@ -6,8 +6,8 @@
         observation, labels = ...                  # take the action in your world
         action = policy.step(observation, labels)
 
-`labels` are the names of what is true, or a dict of names to True and False. `policy.state`, the
-task's, is kept here; where the task is random, give it: `step(..., state="has_coffee")`.
+`labels` are the true propositions, or a dict of names to True and False. `policy.state`, that of
+the reward machine, is tracked here; if it is stochastic, give it: `step(..., state="has_coffee")`.
 """
 
 import json
@@ -19,7 +19,7 @@ from pathlib import Path
 
 
 class Policy:
-    """A policy, and the state of its task."""
+    """A policy, and the state of its reward machine."""
 
     def __init__(self, path):
         data = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -38,12 +38,12 @@ class Policy:
     over = property(lambda self: self.ended or self.stage == self.data["horizon"])
 
     def reset(self, observation, labels=(), state=None):
-        """Begin an episode, and say what to do first."""
+        """Begin an episode; return the first action."""
         self.q, self.stage = self.machine["initial"], 0
         return self._act(observation, labels, state, reads=self.machine["reads_start"])
 
     def step(self, observation, labels=(), state=None):
-        """Let the task read what the last action led to, and say what to do next."""
+        """Update the reward machine with the new labels; return the next action."""
         self.stage += not self.over
         return self._act(observation, labels, state, reads=True)
 

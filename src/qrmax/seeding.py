@@ -1,15 +1,15 @@
-"""Named random streams: every use of chance in a run has its own, and a name.
+"""Named random streams: one for each source of randomness in a run.
 
-The stream of a name depends on the seed and the name alone: not on which other streams there are,
-in which order they are made, or on which machine. A stream is a sequence of numbers in [0, 1),
-those of NumPy's PCG64, and a place in it:
+A stream is determined by the seed and its name alone: not by other streams, the order of their
+creation, or the computer. A stream is the sequence of uniform numbers in [0, 1) of NumPy's PCG64,
+and a position in it:
 
     >>> stream(7, "world").random() == stream(7, "world").random()
     True
     >>> stream(7, "world").random() == stream(7, "agent").random()
     False
 
-Numbers are drawn ahead in blocks, so that compiled loops can take them from an array.
+Numbers are generated in blocks, so that compiled loops can read them from an array.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from qrmax.errors import ParameterError, shown
 
 BLOCK = 32_768
 PER_STEP = 4
-"""More than any step of an episode takes from one stream."""
+"""An upper bound on the numbers that one environment step takes from a stream."""
 
 
 class Chance(Protocol):
-    """Where random numbers come from: a `Stream`, or a generator of NumPy's."""
+    """A source of uniform random numbers: a `Stream`, or a NumPy generator."""
 
     def random(self) -> float:
         """The next number in [0, 1)."""
@@ -36,14 +36,14 @@ class Chance(Protocol):
 
 
 class Stream:
-    """A sequence of random numbers in [0, 1), and a place in it."""
+    """A sequence of uniform random numbers in [0, 1), and a position in it."""
 
     def __init__(self, origin: np.random.PCG64) -> None:
         self._origin = origin.state
         self._bits = origin
-        self._drawn = 0  # how many numbers have gone through the block
+        self._drawn = 0  # numbers generated so far
         self.block: NDArray[np.float64] = np.empty(0)
-        self.at: NDArray[np.int64] = np.zeros(1, dtype=np.int64)  # compiled loops write here, too
+        self.at: NDArray[np.int64] = np.zeros(1, dtype=np.int64)  # also advanced by compiled loops
 
     def random(self) -> float:
         """The next number in [0, 1)."""
@@ -55,12 +55,12 @@ class Stream:
         return self.block.item(at)
 
     def apart(self, name: str) -> np.random.Generator:
-        """A generator for something else, settled by where this stream stands; it stays there."""
+        """A generator derived from the name and this stream's position, which stays the same."""
         digest = hashlib.sha256(f"{name} {self.position()}".encode()).digest()
         return np.random.default_rng(np.frombuffer(digest[:16], dtype="<u4").tolist())
 
     def refill(self, needed: int = PER_STEP) -> None:
-        """See to it that the block has so many numbers ahead."""
+        """Make at least `needed` numbers available in the block."""
         left = self.block[self.at[0] :]
         if len(left) < needed:
             fresh = np.random.Generator(self._bits).random(BLOCK)
@@ -69,7 +69,7 @@ class Stream:
             self._drawn += BLOCK
 
     def position(self) -> dict[str, Any]:
-        """Where the stream stands, as plain data that JSON can hold."""
+        """The position of the stream, as JSON-serialisable data."""
         bits = np.random.PCG64(0)
         bits.state = self._origin
         bits.advance(self._drawn - (len(self.block) - int(self.at[0])))
@@ -77,13 +77,13 @@ class Stream:
 
 
 def check_seed(seed: int) -> None:
-    """Raise a `ParameterError` unless this is a seed."""
+    """Raise a `ParameterError` unless this is a valid seed."""
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
         raise ParameterError(f"seed is {shown(seed)}; allowed: whole numbers from 0 on")
 
 
 def stream(seed: int, name: str) -> Stream:
-    """The random stream of this name, from its beginning."""
+    """The random stream of this seed and name, at its beginning."""
     check_seed(seed)
     digest = hashlib.sha256(name.encode()).digest()
     words = np.frombuffer(digest[:16], dtype="<u4").tolist()
@@ -91,7 +91,7 @@ def stream(seed: int, name: str) -> Stream:
 
 
 def stream_at(position: dict[str, Any]) -> Stream:
-    """The stream that stands there.
+    """The stream at a saved position.
 
     >>> first = stream(7, "world")
     >>> numbers = [first.random() for _ in range(10)]
@@ -103,7 +103,9 @@ def stream_at(position: dict[str, Any]) -> Stream:
     try:
         bits.state = position  # type: ignore[assignment]  # NumPy checks most of it
     except (KeyError, TypeError, ValueError, OverflowError) as problem:
-        raise ParameterError(f"no position of a random stream: {str(position)[:80]}") from problem
-    if bits.state != position:  # a fraction, say, which NumPy rounds
-        raise ParameterError(f"no position of a random stream: {str(position)[:80]}")
+        raise ParameterError(
+            f"not a position of a random stream: {str(position)[:80]}"
+        ) from problem
+    if bits.state != position:  # such as a fraction, which NumPy rounds
+        raise ParameterError(f"not a position of a random stream: {str(position)[:80]}")
     return Stream(bits)

@@ -1,6 +1,6 @@
-"""A text with a name, and errors that point into it.
+"""Named source texts, with errors that point at a line and column.
 
-Maps, tasks and guards are texts that people write, so what is wrong with one is shown where it is:
+Maps, tasks and guards are written by hand, so errors show the offending place:
 
     MapError: my.txt, line 4, column 7: unknown tile 'X'
       4 | . . . X . .|c
@@ -22,7 +22,7 @@ from qrmax.errors import ParameterError, SourceError, UnknownNameError
 
 AnyError = TypeVar("AnyError", bound=Exception)
 
-MAX_BYTES = 64 * 2**20  # a 4000 x 4000 map; anything larger is surely not meant to be read as text
+MAX_BYTES = 64 * 2**20  # a 4000 x 4000 map; a larger file is hardly text
 EXCERPT_WIDTH = 72
 LOOP = "it is a symbolic link that leads back to itself"
 HERE = Path()
@@ -30,7 +30,7 @@ HERE = Path()
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A named text.
+    """A named source text.
 
     >>> raise Source("guard", "coffee & )").error(ValueError, "unexpected ')'", column=10)
     Traceback (most recent call last):
@@ -45,7 +45,7 @@ class Source:
 
     @staticmethod
     def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Source:
-        """Read a UTF-8 file; a `SourceError` says why where that is not possible."""
+        """Read a UTF-8 file, or raise a `SourceError` that says why not."""
         try:
             problem = _unreadable(Path(path).stat(), max_bytes)
             data = b"" if problem else Path(path).read_bytes()
@@ -67,7 +67,7 @@ class Source:
     def find(
         spec: str | os.PathLike[str], kind: str, folder: Path, *suffixes: str, beside: Path = HERE
     ) -> Source:
-        """The built-in file of that name in `folder`, or else the user's own file of that path."""
+        """Read the built-in file of this name in `folder`, or else the user's file at this path."""
         if not isinstance(spec, str | os.PathLike):
             raise ParameterError(f"{kind} is {spec!r}; allowed: a name or a path")
         for suffix in suffixes:
@@ -92,7 +92,7 @@ class Source:
         column: int | None = None,
         note: str = "",
     ) -> AnyError:
-        """An error of this kind with the place (counted from 1), an excerpt and a caret."""
+        """An error with the place (counted from 1), an excerpt and a caret."""
         place = [self.name]
         if line is not None:
             place.append(f"line {line}")
@@ -106,7 +106,7 @@ class Source:
         return kind("\n".join(parts))
 
     def place(self, offset: int) -> tuple[int | None, int]:
-        """The line (None where there is only one) and the column of a character, from 1 on."""
+        """The line (None in a text of one line) and the column of an offset, counted from 1."""
         if "\n" not in self.text:
             return None, offset + 1
         before = self.text[:offset]
@@ -127,7 +127,7 @@ class Source:
 
 
 def check_output(path: str | os.PathLike[str]) -> None:
-    """Raise a `SourceError` where a file could not be written: to be asked before the work begins.
+    """Raise a `SourceError` if a file cannot be written; call it before the work begins.
 
     >>> check_output("missing/folder/policy.json")
     Traceback (most recent call last):
@@ -147,9 +147,9 @@ def check_output(path: str | os.PathLike[str]) -> None:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file, whole or not at all: what was there stays until the new content is complete.
+    """Write a file atomically: the old content stays until the new content is complete.
 
-    A symbolic link stays one: the file that it leads to is written, also where there is none yet.
+    A symbolic link stays one: its target is written, even if it does not exist yet.
     """
     with _writing(path):
         target = _target(path)
@@ -170,7 +170,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 @contextlib.contextmanager
 def _writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Have everything that goes wrong say which file could not be written, and why."""
+    """Turn errors into a `SourceError` that says which file could not be written, and why."""
     try:
         yield
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
@@ -179,15 +179,15 @@ def _writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
-    """The file that a path leads to, through links."""
+    """The file that a path resolves to, following links."""
     try:
         return Path(path).resolve()
-    except RuntimeError as error:  # so say some versions of Python
+    except RuntimeError as error:  # raised by some versions of Python
         raise OSError(errno.ELOOP, LOOP) from error
 
 
 def _is_there(target: Path) -> bool:
-    """Whether there is something; an error where there never can be."""
+    """Whether the file exists; an error if it never can."""
     try:
         target.stat()
     except FileNotFoundError:
@@ -203,16 +203,16 @@ def _is_there(target: Path) -> bool:
 
 
 def _check_folder(folder: Path) -> None:
-    """Name the part of a path that is missing, or is a file."""
+    """Raise an error that names the part of a path that is missing or not a folder."""
     for part in (*reversed(folder.parents), folder):
         if not part.exists():
             raise FileNotFoundError(errno.ENOENT, f"there is no folder {part}")
         if not part.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, f"{part} is no folder")
+            raise NotADirectoryError(errno.ENOTDIR, f"{part} is not a folder")
 
 
 def builtin_names(folder: Path, *suffixes: str) -> list[str]:
-    """The names of the files in `folder` and below that end so, without their suffix."""
+    """The names of all files below `folder` with these suffixes, without their suffix."""
     return sorted(
         path.relative_to(folder).as_posix().removesuffix(suffix)
         for suffix in suffixes
@@ -221,7 +221,7 @@ def builtin_names(folder: Path, *suffixes: str) -> list[str]:
 
 
 def _unreadable(status: os.stat_result, max_bytes: int) -> str:
-    """Why a file of this kind is not read, or nothing."""
+    """The reason why a file cannot be read, or an empty string."""
     if stat.S_ISDIR(status.st_mode):
         return "is a directory; a text file is needed"
     if not stat.S_ISREG(status.st_mode):

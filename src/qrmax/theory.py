@@ -1,4 +1,4 @@
-"""What the paper proves: thresholds, sample bounds and memory, as numbers.
+"""Thresholds, sample bounds and memory that the paper proves, as numbers.
 
 |S|, |A| and |Q| count world states, actions and task states. All one-step rewards lie in
 [0, R_max], and V_max = R_max / (1 - gamma).
@@ -64,7 +64,7 @@ BUCKETS = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sizes:
-    """How large a problem is: |S|, |A| and |Q|; the number of buckets is also one of states."""
+    """The size of a problem: |S|, |A| and |Q|; for bucket agents, states are buckets."""
 
     states: int
     actions: int
@@ -76,23 +76,23 @@ class Sizes:
 
     @property
     def pairs(self) -> int:
-        """|S||A|, what there is to learn about the world."""
+        """|S||A|, the state-action pairs of the environment."""
         return self.states * self.actions
 
     @property
     def arrivals(self) -> int:
-        """|S||Q|, what there is to learn about the task."""
+        """|S||Q|, the pairs of the machine: states it is in and states it reads."""
         return self.states * self.task_states
 
     @property
     def triples(self) -> int:
-        """|S||Q||A|, what there is to learn about the product."""
+        """|S||Q||A|, the state-action pairs of the product MDP."""
         return self.arrivals * self.actions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Goal:
-    """How good the policy is to be: epsilon-optimal, with probability 1 - delta.
+    """A PAC requirement: epsilon-optimal with probability 1 - delta.
 
     >>> goal = Goal(epsilon=0.1, delta=0.05, gamma=0.9)
     >>> goal.horizon, round(goal.escape_probability, 6)
@@ -120,29 +120,29 @@ class Goal:
 
     @property
     def escape_probability(self) -> float:
-        """p, the chance to meet something unknown within H steps while not epsilon-optimal."""
+        """p: unless epsilon-optimal, the policy reaches an unknown pair within H steps with p."""
         return float(_escape_probability(self))
 
     @property
     def beta(self) -> float:
-        """How accurately rewards are to be known; transitions up to `beta / r_max`."""
+        """The accuracy required of rewards; of transitions it is `beta / r_max`."""
         return _beta(self, DISCRETE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bound:
-    """What the theory asks of a learner and promises of it."""
+    """The thresholds that the theory requires and the guarantee that it gives."""
 
     t_env: int  # m_E: samples before (s, a) is known; before (s, q, a) for R-Max
     t_task: int | None  # m_Q: samples before (q, s') is known; None for R-Max, which has none
-    unknown: int  # U: the samples that can be needed before everything is known
-    steps: int  # (H U / p) ln(U / delta): the steps on which the policy may be bad
-    value_error: float  # how bad it is on the others, by Section 4.2: mostly more than epsilon
+    unknown: int  # U: samples until everything is known, at most
+    steps: int  # (H U / p) ln(U / delta): the steps that may not be epsilon-optimal
+    value_error: float  # on the others, by Section 4.2: mostly more than epsilon
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Method:
-    """A row of the paper's table of memory and samples, and what this library stores instead."""
+    """A row of the paper's table of memory and samples, with this library's memory."""
 
     name: str
     paper_entries: int  # of dense arrays
@@ -157,7 +157,7 @@ def qrmax_bound(
     concentration: Concentration = "weissman",
     deterministic: bool = True,
 ) -> Bound:
-    """The thresholds and the bound of QR-Max; `deterministic` says whether the machine is.
+    """The thresholds and the bound of QR-Max; `deterministic` refers to the machine.
 
     >>> sizes = Sizes(states=225, actions=4, task_states=8)
     >>> bound = qrmax_bound(sizes, Goal(epsilon=0.1, delta=0.05))
@@ -191,7 +191,7 @@ def bucket_bound(sizes: Sizes, goal: Goal) -> Bound:
 
 
 def bucket_diameter(goal: Goal, lipschitz: float) -> float:
-    """How wide buckets may be, c beta / L; the theorem leaves c open, here it is 1."""
+    """The largest bucket diameter, c beta / L; the theorem leaves c open, here it is 1."""
     check_range("lipschitz", lipschitz, above=0.0, below=math.inf)
     return _beta(goal, BUCKETS) / lipschitz
 
@@ -242,7 +242,7 @@ def comparison(sizes: Sizes, *, horizon: int, successors: int) -> tuple[Method, 
 def _threshold(
     goal: Goal, components: int, outcomes: int, concentration: str, part: int = DISCRETE
 ) -> int:
-    """The samples after which each of so many components is known accurately enough."""
+    """The samples after which each of the components is known accurately enough."""
     check_choice("concentration", concentration, CONCENTRATIONS)
     log_events = math.log(2 * components) - math.log(goal.delta)
     if concentration == "hoeffding":

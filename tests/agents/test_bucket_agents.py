@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import qrmax
+from amounts import amount
 from bucket_trials import BUCKET_AGENTS, PlaneTrial, bucket_trial, chancy, side_trip
 from learned_models import check_plan
 from learners import live_task_states
@@ -24,7 +25,7 @@ from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
 from qrmax.problems.observations import Observations
 from qrmax.problems.simulator import Simulator, Step
 from qrmax.seeding import stream, stream_at
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.plane_evaluator import PlaneEvaluator
 from random_problems import problems
 
 small = pytest.mark.small_enough_without_jit
@@ -132,7 +133,7 @@ def test_sampled_episodes_are_those_that_the_policy_plays(name: str) -> None:
     problem = qrmax.make(LAKE, step=0.9, noise=0.2, decoration_penalty=0.3, max_episode_steps=30)
     tried = bucket_trial(name, problem, t_env=3, grid=7, gamma=0.9).rush(300)
     policy, gamma = tried.agent.recommendation(), 0.9
-    found = PlaneReferee(problem, gamma).play(policy, 40, stream(3, "evaluation"))
+    found = PlaneEvaluator(problem, gamma).play(policy, 40, stream(3, "evaluation"))
     player = PlaneSimulator(problem, stream(3, "evaluation"), lambda *_: 0)
     for row in found.tolist():
         player.reset()
@@ -152,7 +153,7 @@ def test_a_policy_that_is_older_than_a_bucket_does_the_first_thing_there() -> No
     policy = tried.agent.recommendation()
     tried.rush(3000)
     assert len(tried.agent.buckets) > len(policy.table)
-    PlaneReferee(problem, 0.9).play(policy, 20, stream(3, "evaluation"))
+    PlaneEvaluator(problem, 0.9).play(policy, 20, stream(3, "evaluation"))
     newest = tried.agent.buckets.snapshot()["keys"][-1]
     middle = [(int(newest[1]) % 32 + 0.5) / 2.0, (int(newest[1]) // 32 + 0.5) / 2.0]
     assert tried.agent.buckets.find(middle, 0) == len(tried.agent.buckets) - 1
@@ -184,7 +185,7 @@ def play_beside(name: str, problem: Problem, steps: int, **told: Any) -> list[Mo
     for _ in range(steps):
         if world.over:
             world.reset()
-            bucketed.begin(seen(), world.q)
+            bucketed.begin_episode(seen(), world.q)
         s, q = seen(), world.q
         a = plain.act(s, q)
         assert bucketed.act(s, q) == a
@@ -221,7 +222,7 @@ def assert_same_but_for_room(plain: ModelBased, bucketed: ModelBased) -> None:
     t_task=st.integers(1, 2),
     tolerance=st.sampled_from([1e-5, 1e-13]),
 )
-@settings(max_examples=15)
+@settings(max_examples=amount(15, plain=6))
 def test_with_one_bucket_for_each_state_it_is_the_discrete_agent(
     name: str, problem: Problem, t_env: int, t_task: int, tolerance: float
 ) -> None:
@@ -280,7 +281,7 @@ def line_agent(**told: Any) -> ModelBased:
     box = Observations([0.0], [1.0])
     agent = make_agent("bucket-qrmax", Sizes(0, 2, 2), config, stream(7, "agent"), None, box)
     assert agent.perceive([0.05], 0) == 0
-    agent.begin(0, 0)
+    agent.begin_episode(0, 0)
     return agent
 
 
@@ -341,7 +342,7 @@ def test_for_bucket_rmax_two_counts_are_all_there_are() -> None:
     )
     box = Observations([0.0], [1.0])
     agent = make_agent("bucket-rmax", Sizes(0, 2, 2), config, stream(7, "agent"), None, box)
-    agent.begin(agent.perceive([0.05], 0), 0)
+    agent.begin_episode(agent.perceive([0.05], 0), 0)
     arrive(agent, 0.95, r_env=1.0, r_task=2.0)
     assert agent.q[0, 0].tolist() == [8.0, 8.0]
     arrive(agent, 0.35, r_env=0.0, r_task=0.5)  # its move is one too many

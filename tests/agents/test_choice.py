@@ -99,7 +99,7 @@ def test_what_planning_cannot_tell_apart_is_equal(
 
 @pytest.mark.parametrize("name", ["rmax", "rmax-rm", "qrmax", "qrmax-rm"])
 def test_published_ties_are_for_the_first_unless_all_are_equal(name: str) -> None:
-    agent = trial(Variant(name, published=True), errand()).agent
+    agent = trial(Variant(f"{name}-published"), errand()).agent
     assert {agent.choose([0.5, 1.0, 1.0]) for _ in range(50)} == {1}
     assert {agent.choose([1.0, 1.0, 1.0]) for _ in range(50)} == {0, 1, 2}
     assert {agent.choose([1.0, 1.0 - 1e-9, 1.0]) for _ in range(50)} == {0}

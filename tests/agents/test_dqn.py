@@ -67,7 +67,7 @@ class Line:
 
     def begin(self) -> None:
         self.x, self.q, self.age = END / 2, GO, 0
-        self.agent.begin(self.see(NOTHING), self.q)
+        self.agent.begin_episode(self.see(NOTHING), self.q)
 
     def see(self, label: int) -> Any:
         return self.agent.perceive([self.x], label)

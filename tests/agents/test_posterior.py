@@ -68,7 +68,7 @@ def test_uniform_numbers_are_uniform_and_independent(seed: int) -> None:
 
 def test_normal_numbers_are_normal_to_the_fourth_moment_and_far_out() -> None:
     """Tails that are a little off hardly show elsewhere."""
-    x = _drawn(beliefs.normal, 20_000_000 if COMPILED else 5000, 3)
+    x = _drawn(beliefs.normal, 8_000_000 if COMPILED else 5000, 3)
     for power, mean, variance in [(1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)]:
         assert deviations(x**power, mean, variance) < MOST_DEVIATIONS, power
     for bound in (0.5, 2.0, 3.4, 3.442619855899, 3.5, 4.0):
@@ -266,7 +266,7 @@ def test_every_episode_has_a_draw_of_its_own(name: str) -> None:
     drawn_rewards = []
     for _ in range(3):
         for each in (agent, same):
-            each.begin(2, 0)
+            each.begin_episode(2, 0)
         tried = agent.seen.arrays.n.any(axis=1)
         assert np.array_equal(agent.plan.belief.reward, same.plan.belief.reward)
         drawn_rewards.append(agent.plan.belief.reward[tried].copy())

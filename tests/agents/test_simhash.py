@@ -160,7 +160,6 @@ def test_the_border_belongs_to_the_outermost_cells() -> None:
         ({"functions": 0, "grid": 10}, "functions is 0; allowed: "),  # even where not used
         ({"offset": -1.0, "grid": 10}, "offset is -1.0; allowed: "),
         ({"grid": 2**20 + 1}, "grid is 1048577; allowed: .* at most 1048576"),
-        ({"published": True}, "published is True; allowed: False"),
     ],
 )
 @pytest.mark.parametrize("name", ["bucket-qrmax", "bucket-qrmax-rm", "bucket-rmax"])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from amounts import amount
 from learners import VARIANTS, Variant, trial
-from qrmax import Edge, Problem, RewardMachine, seeding
+from qrmax import Edge, Problem, RewardMachine, TabularMDP, seeding
 from random_problems import ANY_SIGN, NON_NEGATIVE, problems
 from small_problems import errand
 
@@ -53,7 +55,7 @@ agent_settings = st.fixed_dictionaries(
     chunks=st.lists(st.integers(1, 40), min_size=1, max_size=4),
     block=st.sampled_from([5, 64, 8192]),
 )
-@settings(max_examples=25)
+@settings(max_examples=amount(25, plain=8))
 def test_the_compiled_loop_is_the_python_loop(
     variant: Variant,
     problem: Problem,
@@ -95,3 +97,32 @@ def test_an_end_that_was_not_among_the_samples_ends_it_at_both_speeds(
     slow, fast = (trial(variant, problem, t_env=4, seed=seed) for _ in range(2))
     for _ in range(40):
         assert fast.rush(1).state() == slow.play(1).state()
+
+
+@pytest.mark.parametrize("name", ["qrmax", "qrmax-rm"])
+@pytest.mark.parametrize("t_task", [1, 3])
+def test_first_visits_to_a_large_world_are_learned_in_the_loop(name: str, t_task: int) -> None:
+    """All of its pairs (q, s') are new, and as nothing leads to them yet there is no backup."""
+    problem = open_corridor(300)
+    told = {"t_env": 50, "t_task": t_task, "r_max": 1.0}
+    tried = trial(name, problem, **told)
+    left_to_python, steps = 0, 2000
+    while steps > 0:
+        taken, lesson = tried.agent.fast_forward(tried.simulator, steps)
+        steps -= taken
+        if lesson is not None:
+            left_to_python += 1
+            tried.learn(lesson)
+    visited = int((tried.agent.counters["task"].counts.n >= t_task).sum())
+    assert visited > 30
+    assert left_to_python <= 10  # the first move of the machine, and what t_env completes
+    assert tried.state() == trial(name, problem, **told).play(2000).state()
+
+
+def open_corridor(length: int) -> Problem:
+    """Cells in a row, beginning in the middle; the right end is far away."""
+    cells = np.arange(length)
+    succ = np.stack([np.maximum(cells - 1, 0), np.minimum(cells + 1, length - 1)], axis=1)
+    mdp = TabularMDP(succ[:, :, None], np.ones((length, 2, 1)), start=length // 2)
+    machine = RewardMachine([Edge("go", "end", "there", 1.0)], initial="go", success=["there"])
+    return Problem(mdp, machine, [(), ("end",)], (cells == length - 1).astype(int))

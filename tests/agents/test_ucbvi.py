@@ -47,7 +47,7 @@ def teach(
 
 def plan(agent: FiniteHorizon, s: int = START, q: int = 0, start: int = START) -> np.ndarray:
     """The values that a new episode is planned with, `[h, a]`."""
-    agent.begin(start, 0)
+    agent.begin_episode(start, 0)
     table = np.empty((agent.config.horizon, agent.sizes.actions))
     for h, row in enumerate(table):
         stage_values(agent.plan.belief, agent.plan.stages, h, *agent.place(s, q), row)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import qrmax
+from amounts import amount
 from bucket_trials import bucket_trial
 from qrmax.agents.buckets.buckets import Buckets
 from qrmax.agents.buckets.in_buckets import BucketPolicy
@@ -136,7 +137,8 @@ def test_a_single_cell_is_not_solid() -> None:
 
 
 def test_a_run_says_what_its_buckets_look_like() -> None:
-    options = {"stop": "budget", "evaluate_every": 10**9, "max_steps": 20_000, "t_env": 5}
+    options = {"stop": "budget", "evaluate_every": 10**9, "t_env": 5}
+    options["max_steps"] = amount(20_000, plain=5000)
     lake = qrmax.make("continuous/frozen-lake/abc")
     run = qrmax.train("bucket-qrmax", lake, grid=10, **options)
     found = run.diagnosis(5000)

@@ -11,14 +11,14 @@ from qrmax.agents.buckets.simhash import simhash, uniform_grid
 from qrmax.analysis.bucket_plan import plan_on_buckets
 from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.seeding import stream
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.plane_evaluator import PlaneEvaluator
 
 GAMMA = 0.95
 
 
 def success(problem: ContinuousProblem, buckets: Buckets, samples: int = 20_000) -> float:
     policy = plan_on_buckets(problem, buckets, GAMMA, np.random.default_rng(7), samples)
-    return PlaneReferee(problem, GAMMA).success(policy, 200, stream(7, "evaluation"))
+    return PlaneEvaluator(problem, GAMMA).success(policy, 200, stream(7, "evaluation"))
 
 
 def test_a_fine_grid_allows_what_is_optimal() -> None:

@@ -13,9 +13,9 @@ from command_line import Done, run_at_a_terminal
 from qrmax.cli.main import cli
 from qrmax.cli.output import print_table
 from qrmax.cli.phrasing import in_options
-from qrmax.cli.problems import problem_options
 from qrmax.cli.verbs import TRIED
-from qrmax.worlds.catalog import kinds_of_options, worlds_with
+from qrmax.worlds.catalog import worlds_with
+from qrmax.worlds.world_registry import worlds
 
 
 def answer_to(*arguments: str) -> str:
@@ -90,7 +90,7 @@ def test_messages_name_options_in_place_of_python_arguments(message: str, shown:
     ("problem", "words"),
     [
         (["office/map1"], "error: 'office/map1' names no task"),
-        (["office"], "names no map: give the whole name, such as 'office/map1/exp5', or --map"),
+        (["office"], "names no map: give the whole name, such as 'office/map0/exp0', or --map"),
         (["river-swim"], "'river-swim/patrol' or 'river-swim/noisy-patrol', or --task"),
         (["continuous/line"], "the whole name, 'continuous/line/ab', or --task"),
         (["warehouse", "--map", "map1"], "'warehouse' has a map already; leave out --map"),
@@ -107,15 +107,16 @@ def test_half_a_problem_is_told_what_to_type(
 
 
 def test_every_option_of_every_world_can_be_given_and_names_its_worlds() -> None:
-    command = click.command()(problem_options(lambda **_: None))
-    options = {option.name: option for option in command.params}
-    for name in {name for kind in kinds_of_options() for name in kind.__slots__}:
-        assert name in options
-        option, owners = options[name], worlds_with(name)
-        assert isinstance(option, click.Option)
-        if len(owners) < len(kinds_of_options()):
-            for world in owners:
-                assert world in (option.help or "").lower()
+    options = {option.name: option for option in cli.commands["solve"].params}
+    for world in worlds():
+        for name, default in world.defaults.items():
+            option = options[name]
+            assert isinstance(option, click.Option)
+            text = (option.help or "").lower()
+            if len(worlds_with(name)) < len(worlds()):
+                assert world.name in text or world.name.partition("/")[0] in text
+            shown = ("yes" if default else "no") if isinstance(default, bool) else str(default)
+            assert shown in text.partition("[default: ")[2]
 
 
 def test_the_river_has_its_options_on_the_command_line(quickly: Callable[..., Done]) -> None:

@@ -57,7 +57,7 @@ PLAN = ("plan", "office/map1/exp1")
         (["solve", "--map", "decorated.txt", "--task", "exp1"], "the start is a decoration"),
         (["solve", "--map", "map1", "--task", "guard.toml"], "guard.toml, edges[0].when"),
         (["solve"], "or --map and --task"),
-        (["solve", "office/map1"], "such as 'office/map1/exp5', or --task"),
+        (["solve", "office/map1"], "such as 'office/map1/exp0', or --task"),
         (["solve", "office//exp1"], "map"),
         (["solve", "ofice/map1/exp5"], "did you mean 'office/map1/exp5'?"),
         (["solve", "office/map1/exp1", "--map", "map2"], "says already"),

@@ -1,4 +1,4 @@
-"""The command line, as people run it: in a process of its own."""
+"""The command line: what it prints, its exit codes, and its manners in a process of its own."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def test_the_version_is_that_of_the_library() -> None:
 
 def test_list_shows_worlds_maps_tasks_agents_and_studies() -> None:
     lines = answer("list").split("\n")
-    assert lines[0] == "worlds: office/MAP/TASK, such as office/map1/exp5"
+    assert lines[0].startswith("office ")
+    assert "office/MAP/TASK; maps map0, map1," in lines[1]
     assert "map1   12 x 9    2,7" in lines
     assert any(re.match(r"exp5 +9 states  Visit A", line) for line in lines)
     assert "map1" not in answer("list", "tasks")
@@ -98,6 +99,7 @@ def test_the_maps_of_other_worlds_are_listed_apart_from_those_of_the_office() ->
 
 def test_the_worlds_of_others_have_names_and_a_size() -> None:
     assert "  warehouse/deliver\n" in answer("list", "worlds")
+    assert "  size=5, slip=0.1, max_episode_steps=1000\n" in answer("list", "worlds")
     small = json.loads(answer("solve", "warehouse/deliver", "--size", "3", "--json"))
     assert (small["states"], small["task_states"]) == (9, 3)
     usual = json.loads(answer("solve", "warehouse/deliver", "--json"))

@@ -1,4 +1,4 @@
-"""`qrmax plan`: theory beside practice, in a process of its own."""
+"""`qrmax plan`: theory beside practice."""
 
 from __future__ import annotations
 
@@ -147,4 +147,6 @@ def test_the_guide_shows_what_the_command_prints() -> None:
 def test_the_shell_completes_agents() -> None:
     words = "qrmax plan office/map1/exp1 --agent r"
     done = run(_QRMAX_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD="4")
-    assert done.stdout.split() == ["plain,rmax", "plain,rmax-rm"]
+    assert done.stdout.split() == [
+        f"plain,{name}" for name in ("rmax", "rmax-rm", "rmax-published", "rmax-rm-published")
+    ]

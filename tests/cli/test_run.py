@@ -1,4 +1,4 @@
-"""`qrmax run`, as people run it: in a process of its own."""
+"""`qrmax run`: what it prints, keeps and refuses."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pytest
 
 import qrmax
 from command_line import GOOD_MAP, QRMAX, run
+from qrmax.live_line import PlainLine
+from small_studies import wait_until
 
 KEYS = {
     "agent",
-    "published",
     "problem",
     "seed",
     "steps",
@@ -54,7 +55,6 @@ def test_a_run_says_what_python_says() -> None:
     assert (found["steps"], found["gap"]) == (same.steps, same.gap)
     assert found["reason"] == "exact"
     assert found["nominal_length"] == 55
-    assert found["published"] is False
     assert found["stage_0"] is None
 
 
@@ -137,10 +137,9 @@ def test_a_run_that_hits_its_budget_says_so() -> None:
     assert re.search(r"^steps +5,000, the budget$", plain, re.MULTILINE)
 
 
-def test_the_published_rules_are_named() -> None:
-    short = ["office/map1/exp1", "--max-steps", "2000", "--published"]
-    assert figures(*short)["published"] is True
-    assert "(rules of the published code)" in run("run", *short).stdout
+def test_the_published_rules_are_agents_of_their_own() -> None:
+    short = ["office/map1/exp1", "--max-steps", "2000", "--agent", "qrmax-published"]
+    assert figures(*short)["agent"] == "qrmax-published"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +157,7 @@ def test_the_published_rules_are_named() -> None:
         (["office/map1/exp1", "--seed", "-1"], "seed is -1"),
         (["office/map1/exp1", "--stop", "nominal", "--within", "0.1"], "is for --stop exact"),
         (["office/map1/exp1", "--agent", "qrm", "--alpha", "0.3"], "is --set alpha="),
-        (["office/map1/exp1", "--agent", "qrm", "--published"], "unknown setting of qrm"),
+        (["office/map1/exp1", "--agent", "qrm-published"], "did you mean 'qrmax-published'?"),
         (["office/map1/exp1", "--set", "gamma=0.5", "--gamma", "0.9"], "give one of them"),
         (["office/map1/exp1", "--agent", "psrl", "--horizon", "0"], "horizon is 0"),
         (["office/map1/exp1", "--horizon", "9"], "unknown setting of qrmax 'horizon'"),
@@ -211,11 +210,12 @@ def test_going_on_without_steps_left_is_an_error_and_changes_nothing(tmp_path: P
 def test_ctrl_c_saves_and_exits_with_130(tmp_path: Path) -> None:
     command = ["run", "office/map1/exp5", "--agent", "q-learning", "--stop", "budget"]
     command += ["--max-steps", "400000000", "--save", "broken-off.run"]
+    command += ["--log", "curve.csv"]
     started = subprocess.Popen(
         [QRMAX, *command], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert started.stderr is not None
-    next(line for line in started.stderr if " of 400,000,000 steps" in line)  # it trains
+    log = tmp_path / "curve.csv"
+    wait_until(lambda: log.exists() and log.read_text().count("\n") > 1)  # it trains
     started.send_signal(signal.SIGINT)
     out, err = started.communicate(timeout=60)
     assert started.returncode == 130
@@ -229,9 +229,13 @@ def test_ctrl_c_saves_and_exits_with_130(tmp_path: Path) -> None:
     assert (same.agent.q == kept.agent.q).all()
 
 
-def test_progress_goes_to_stderr_and_is_plain_where_it_is_no_terminal() -> None:
+def test_progress_goes_to_stderr_and_is_plain_where_it_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(PlainLine, "first", 0.0)  # seconds: it is ten
     done = run("run", "office/map1/exp1", "--agent", "qrm", "--json")
     json.loads(done.stdout)
+    assert re.match(r"[\d,]+ steps  gap ", done.stderr)
     assert "\r" not in done.stderr
     assert "\x1b" not in done.stderr
 

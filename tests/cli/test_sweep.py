@@ -120,10 +120,10 @@ def test_ctrl_c_pressed_again_ends_at_once(tmp_path: Path) -> None:
         time.sleep(1)
         assert process.poll() is None
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=3)
+        _, err = process.communicate(timeout=20)
     assert process.returncode == 130
     assert err.splitlines()[-1] == "interrupted"
-    wait_until(lambda: not is_alive(worker), seconds=3)
+    wait_until(lambda: not is_alive(worker), seconds=20)
     assert checkpoints(tmp_path)
 
 

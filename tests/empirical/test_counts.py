@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qrmax.empirical.counts import NOTHING, Counter
+from qrmax.empirical.counts import NO_OUTCOME, Counter
 
 
 def test_a_pair_is_known_once_it_has_had_its_samples() -> None:
@@ -24,7 +24,7 @@ def test_what_comes_after_a_pair_is_known_is_not_counted() -> None:
         counter.record(0, 0, outcome, reward=1.0)
     n, outcome, tau, rho = counter.counts
     assert n.tolist() == [[2]]
-    assert outcome[0, 0].tolist() == [5, 6, NOTHING, NOTHING]
+    assert outcome[0, 0].tolist() == [5, 6, NO_OUTCOME, NO_OUTCOME]
     assert tau[0, 0].tolist() == [1, 1, 0, 0]
     assert rho.sum() == 2.0
 
@@ -54,7 +54,7 @@ def test_there_is_room_for_as_many_outcomes_as_turn_up() -> None:
         counter.record(0, 0, outcome, reward=0.0)
     n, outcome, tau, rho = counter.counts
     assert outcome.shape == tau.shape == (2, 1, 16)
-    assert outcome[0, 0].tolist() == [*range(9), *[NOTHING] * 7]
+    assert outcome[0, 0].tolist() == [*range(9), *[NO_OUTCOME] * 7]
     assert tau[0, 0].tolist() == [2] * 9 + [0] * 7
     assert rho[0, 0] == sum(range(9))
     assert (n[1, 0], outcome[1, 0, 0], tau[1, 0, 0], rho[1, 0]) == (1, 50, 1, 2.0)

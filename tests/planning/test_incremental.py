@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import amount
 from qrmax import Problem
 from qrmax.errors import ModelError
 from qrmax.planning import reference
@@ -110,15 +111,8 @@ def test_what_the_machine_does_can_be_said_anew() -> None:
     assert planner.value[0, 0] == 2.0
 
 
-def test_an_action_is_learned_once() -> None:
-    planner = IncrementalPlanner(2, 1, 1, gamma=0.5, optimistic=1.0)
-    planner.learn_env(0, 0, succ=[1], prob=[1.0], reward=0.0)
-    with pytest.raises(ModelError, match="action 0 of state 0 is known already"):
-        planner.learn_env(0, 0, succ=[0], prob=[1.0], reward=0.0)
-
-
 @given(problems(NON_NEGATIVE), st.sampled_from([0.5, 0.9]), st.randoms(use_true_random=False))
-@settings(max_examples=30)
+@settings(max_examples=amount(30, plain=6))
 def test_a_planner_without_a_task_solves_the_product(
     problem: Problem, gamma: float, random: st.DataObject
 ) -> None:
@@ -185,7 +179,7 @@ def test_the_values_at_one_pair_are_those_of_the_table() -> None:
 
 
 @given(problems(NON_NEGATIVE), st.integers(0, 20), st.randoms(use_true_random=False))
-@settings(max_examples=30)
+@settings(max_examples=amount(30, plain=6))
 def test_a_restored_planner_goes_on_where_it_was(
     problem: Problem, before: int, random: st.DataObject
 ) -> None:
@@ -222,7 +216,7 @@ def test_a_snapshot_that_points_nowhere_is_refused() -> None:
         planner.restore({**arrays, "env.link": arrays["env.link"][:1]})
 
 
-@settings(max_examples=25)  # each plans after every lesson, and without a compiler that takes long
+@settings(max_examples=amount(25, plain=4))
 @given(problems(NON_NEGATIVE), st.booleans(), st.randoms(use_true_random=False))
 def test_a_planner_that_grows_plans_what_one_with_all_the_room_plans(
     problem: Problem, has_task: bool, random: st.DataObject

@@ -160,12 +160,11 @@ def test_the_noise_of_a_move_has_the_deviation_that_was_asked_for() -> None:
 def test_observations_become_the_positions_that_they_were_made_of(columns: int) -> None:
     """Also at the borders of cells: 43 * 0.05 / 0.05 is less than 43, before a wall, not behind."""
     from qrmax.source import Source
-    from qrmax.worlds.continuous import ContinuousOptions, continuous
     from qrmax.worlds.grid import parse_map
 
     row = " ".join([*"." * (columns - 1), "A"])
     grid = parse_map(Source("my.txt", f"start: 0,0\n\n{row}"))
-    problem = continuous("line", grid, in_order("A"), ContinuousOptions())
+    problem = qrmax.make("continuous/line", map=grid, task=in_order("A"))
     border = np.arange(columns, dtype=float)
     for at in (border, border + 1.0 - NEAR, border + 0.37):
         seen = (at * problem.plane.scale)[:, None]
@@ -251,7 +250,7 @@ def test_a_limit_that_is_none_is_refused() -> None:
 
 
 def test_a_start_that_would_be_left_to_chance_is_refused() -> None:
-    with pytest.raises(TaskError, match="random"):
+    with pytest.raises(TaskError, match="stochastic"):
         made(machine=lottery(), start=2)
 
 

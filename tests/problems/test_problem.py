@@ -106,7 +106,7 @@ def test_parts_in_the_wrong_order_are_named() -> None:
         qrmax.Problem(go_home(), two_rooms(), [set()], [0, 0])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("use", [qrmax.solve, lambda p: qrmax.evaluate(p, []), qrmax.ProblemEnv])
+@pytest.mark.parametrize("use", [qrmax.solve, lambda p: qrmax.evaluate(p, [])])
 def test_a_name_in_place_of_a_problem_is_refused(use: Callable[[str], object]) -> None:
     with pytest.raises(ParameterError, match=r"needed: a Problem, such as qrmax\.make"):
         use("office/map1/exp1")
@@ -117,7 +117,7 @@ def test_a_start_that_would_be_read_by_chance_is_refused() -> None:
         mdp = qrmax.TabularMDP([[[1]], [[1]]], [[[1.0]], [[1.0]]], start=start)
         return qrmax.Problem(mdp, pick_up(0.8, **changes), [set(), {"coffee"}], [0, 1])
 
-    with pytest.raises(TaskError, match=r"reads \{coffee\}.*consume_initial = false, or change"):
+    with pytest.raises(TaskError, match=r"label \{coffee\}.*consume_initial = false, or change"):
         problem(start=1)
     assert problem(start=1, consume_initial=False).start().tolist() == [[0, 0], [1, 0]]
     assert problem(start=0).start().tolist() == [[1, 0], [0, 0]]  # coffee is elsewhere

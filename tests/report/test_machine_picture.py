@@ -14,7 +14,7 @@ from qrmax.errors import TaskError
 from qrmax.machines.edges import Edge
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import load_task, task_names
-from qrmax.report.layers import heights, ordered, ranks, turned_round
+from qrmax.report.layers import acyclic, heights, ordered, ranks
 from qrmax.report.machine_layout import LINE, MachineLayout, label_width
 from qrmax.report.machine_picture import MOST_STATES, draw_machine
 
@@ -101,7 +101,7 @@ def test_turned_round_links_have_no_circles_and_lead_to_later_layers(
     links: list[tuple[int, int]],
 ) -> None:
     given_links = [link for link in dict.fromkeys(links) if link[0] != link[1]]
-    forward = turned_round(8, given_links, first=3)
+    forward = acyclic(8, given_links, first=3)
     assert [{*link} for link in forward] == [{*link} for link in given_links]
     rank = ranks(8, forward)
     assert all(rank[start] < rank[end] for start, end in forward)

@@ -17,8 +17,8 @@ from qrmax.report.machine_picture import draw_machine
 from qrmax.report.map_picture import MOST_CELLS, draw_map
 from qrmax.report.signs import sign
 from qrmax.source import Source
-from qrmax.worlds.continuous import any_map, cell_size, plane_names
 from qrmax.worlds.grid import TILES, GridMap, map_names, parse_map
+from qrmax.worlds.map_catalog import any_map, cell_size, other_map_names
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -41,7 +41,7 @@ def map1() -> Picture:
     return draw_map(qrmax.load_map("map1"))
 
 
-@pytest.mark.parametrize("name", [*map_names(), *plane_names()])
+@pytest.mark.parametrize("name", [*map_names(), *other_map_names()])
 def test_every_map_has_a_title_a_legend_and_all_of_its_places(name: str) -> None:
     grid = any_map(name)
     shown = texts(draw_map(grid, cell=cell_size(name)))

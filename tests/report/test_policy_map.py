@@ -11,8 +11,8 @@ import qrmax
 from qrmax.errors import ParameterError
 from qrmax.report.policy_map import map_lines, moves_on_map
 from qrmax.source import Source
-from qrmax.worlds.continuous import any_map
 from qrmax.worlds.grid import parse_map
+from qrmax.worlds.map_catalog import any_map
 
 ANSI = re.compile(r"\x1b\[[\d;]*m")
 

@@ -30,7 +30,7 @@ from small_studies import (
 )
 
 OFTEN = ["--checkpoint-every", "0.3", "--workers", "2"]
-KILLS = 4
+KILLS = 3
 # learns so slowly that it never meets the rule, while the other one does
 HOPELESS = """
 problems = ["office/map1/exp1"]
@@ -55,7 +55,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     assert workers
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait(timeout=10) == -signal.SIGKILL
-    wait_until(lambda: not any(map(is_alive, workers)), seconds=5)
+    wait_until(lambda: not any(map(is_alive, workers)), seconds=20)
 
 
 def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_results(
@@ -68,7 +68,7 @@ def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_results(
     for number in range(KILLS):
         with started(tmp_path, *OFTEN) as process:
             wait_until(lambda process=process: workers_of(process.pid))
-            if number % 2:  # any moment of the work itself, else also of what comes before
+            if number:  # any moment of the work itself, else also of what comes before
                 known = {path: path.stat().st_mtime_ns for path in checkpoints(tmp_path)}
                 wait_until(lambda known=known: _has_gone_on(tmp_path, known))
             time.sleep(moments.uniform(0.0, 0.5))
@@ -100,7 +100,7 @@ def test_a_run_whose_worker_is_killed_goes_on_with_another(reference: Path, tmp_
             wait_until(lambda: checkpoints(tmp_path) and len(workers_of(process.pid)) == 2)
             time.sleep(moments.uniform(0.0, 0.3))
             os.kill(moments.choice(sorted(workers_of(process.pid))), signal.SIGKILL)
-            wait_until(lambda: len(workers_of(process.pid)) == 2, seconds=10)
+            wait_until(lambda: len(workers_of(process.pid)) == 2, seconds=30)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "results: 3 runs done\n")
     assert err.count("its worker died (signal 9, perhaps out of memory); goes on with another") == 2
@@ -119,6 +119,8 @@ def test_signals_of_any_kind_to_anyone_leave_the_same_results(
 
 def test_a_run_that_its_worker_dies_of_three_times_is_recorded_as_failed(tmp_path: Path) -> None:
     """The system allows a process so many seconds, as it does on many a cluster."""
+    for name in ("q-learning", "qrmax-rm"):  # to compile takes longer than a worker is allowed
+        qrmax.train(name, qrmax.make("office/map1/exp1"), max_steps=1000, stop="budget")
     write_study(tmp_path, HOPELESS)
     limit = "import resource, signal\nsignal.signal(signal.SIGXCPU, lambda *_: None)\n"
     limit += "resource.setrlimit(resource.RLIMIT_CPU, (3, resource.RLIM_INFINITY))"

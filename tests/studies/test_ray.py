@@ -36,7 +36,6 @@ from small_studies import (
     write_study,
 )
 
-pytestmark = pytest.mark.xdist_group("ray")  # one process has them all: two Rays share ports
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'qrmax[ray]'"
 )
@@ -61,6 +60,18 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("quick")
     qrmax.sweep(folder / write_study(folder, QUICK), workers=2, folder=folder / "results")
     return folder
+
+
+@pytest.fixture(scope="module")
+def longer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of the longer study, swept by local workers."""
+    folder = tmp_path_factory.mktemp("longer")
+    path = folder / write_study(folder, LONGER)
+    qrmax.sweep(path, workers=2, only={"seed": ["0", "1"]}, folder=folder / "results")
+    return folder
+
+
+ONLY = ["--only", "seed=0", "--only", "seed=1"]
 
 
 @needs_ray
@@ -121,14 +132,11 @@ def test_ray_is_started_and_ended_where_there_is_none(quick: Path, tmp_path: Pat
 
 @needs_ray
 def test_a_run_whose_ray_worker_is_killed_goes_on_with_another(
-    cluster: Cluster, tmp_path: Path
+    cluster: Cluster, longer: Path, tmp_path: Path
 ) -> None:
     write_study(tmp_path, LONGER)
-    only = ["--only", "seed=0", "--only", "seed=1"]
-    path, folder = tmp_path / "study.toml", tmp_path / "local"
-    qrmax.sweep(path, workers=2, only={"seed": ["0", "1"]}, folder=folder)
     often = ["--checkpoint-every", "0.4", "--backend", "ray", "--address", cluster.address]
-    with started(tmp_path, *often, *only, "--json", **SECRET) as process:
+    with started(tmp_path, *often, *ONLY, "--json", **SECRET) as process:
         wait_until(lambda: checkpoints(tmp_path))
         wait_until(lambda: cluster.at_work())
         os.kill(cluster.at_work()[0], signal.SIGKILL)
@@ -137,19 +145,19 @@ def test_a_run_whose_ray_worker_is_killed_goes_on_with_another(
     assert json.loads(out)["done"] == 2  # whatever Ray has to say is not on stdout
     assert "its worker died" in err
     assert "goes on with another" in err
-    assert_same_results(tmp_path / "results", folder)
+    assert_same_results(tmp_path / "results", longer / "results")
 
 
 @needs_ray
 def test_a_sweep_survives_a_node_and_ends_with_one_error_when_the_cluster_is_gone(
-    tmp_path: Path,
+    longer: Path, tmp_path: Path
 ) -> None:
     """Neither counts against a run, and the same command goes on when the cluster is back."""
     write_study(tmp_path, LONGER)
-    qrmax.sweep(tmp_path / "study.toml", workers=2, folder=tmp_path / "local")
     with Cluster(cpus=1) as cluster:
         cluster.add_node()
         often = ["--checkpoint-every", "0.4", "--backend", "ray", "--address", cluster.address]
+        often += ONLY
         with started(tmp_path, *often, **SECRET) as process:
             wait_until(lambda: len(checkpoints(tmp_path)) == 2)  # both nodes have come to work
             cluster.kill_node()
@@ -167,8 +175,8 @@ def test_a_sweep_survives_a_node_and_ends_with_one_error_when_the_cluster_is_gon
         cluster.kill()
         cluster.start()
         done = sweep(tmp_path, *often, **SECRET)
-    assert (done.returncode, done.stdout) == (0, "results: 3 runs done\n"), done.stderr
-    assert_same_results(tmp_path / "results", tmp_path / "local")
+    assert (done.returncode, done.stdout) == (0, "results: 2 runs done\n"), done.stderr
+    assert_same_results(tmp_path / "results", longer / "results")
 
 
 def _is_newer(path: Path, then: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qrmax
@@ -25,7 +25,6 @@ from qrmax.studies.sweep import Begun, Event, Finished, Noted, Summary
 from qrmax.studies.work import Assignment, advance
 from tiny_study import agents, parsed, write_tiny
 
-SCHEMA_1 = Path(__file__).parent.parent / "data" / "results-schema-1"
 TWO_AGENTS = agents('"qrmax", { agent = "q-learning", label = "fast q-learning", alpha = 0.5 }')
 TEXT = TWO_AGENTS.replace("seeds = 2", "seeds = 8").replace(
     '"qrmax", ', '{ agent = "qrmax", t_env = 3 }, '
@@ -118,6 +117,11 @@ COLUMNS = {
     "mean_length": pl.Float64,
     "nominal_length": pl.Int64,
     "known": pl.Int64,
+    "episode_return": pl.Float64,
+    "episode_return_low": pl.Float64,
+    "episode_return_high": pl.Float64,
+    "success_low": pl.Float64,
+    "success_high": pl.Float64,
     "max_steps": pl.Int64,
     "max_episodes": pl.Int64,
     "evaluate_every": pl.Int64,
@@ -234,38 +238,18 @@ def test_a_folder_of_another_study_is_not_mixed_up(swept: Swept, tmp_path: Path)
 # --- schemas
 
 
-def test_results_of_schema_1_are_read() -> None:
-    assert json.loads((SCHEMA_1 / "study.json").read_text())["schema"] == 1
-    found = qrmax.results(SCHEMA_1)
-    assert found.schema == COLUMNS
-    assert found["seed"].to_list() == [0, 0, 1, 1]
-    assert found["label"].to_list() == ["qrmax", "fast q-learning"] * 2
-    assert found["steps"].null_count() == 0
-    assert found["in_study"].all()
-    looked = status(SCHEMA_1)
-    assert (looked.done, looked.left, looked.damaged) == (4, 0, ())
-
-
-def test_a_sweep_takes_runs_of_schema_1_for_done(tmp_path: Path) -> None:
-    shutil.copytree(SCHEMA_1, tmp_path / "results")
-    old = Swept(write_tiny(tmp_path, TWO_AGENTS), tmp_path / "results")
-    before = contents(old.folder / "runs")
-    events, summary = old.sweep()
-    assert begun(events) == Begun(done=4, todo=0)
-    assert summary.done == 4
-    assert contents(old.folder / "runs") == before
-    assert json.loads((old.folder / "study.json").read_text())["schema"] == 2
-
-
 @pytest.mark.parametrize("name", ["study.json", "run.json"])
-def test_a_newer_schema_is_refused_and_left_alone(swept: Swept, name: str) -> None:
+@pytest.mark.parametrize(("schema", "remedy"), [(3, "update qrmax"), (1, "into another folder")])
+def test_another_schema_is_refused_and_left_alone(
+    swept: Swept, name: str, schema: int, remedy: str
+) -> None:
     path = swept.folder / name if name == "study.json" else swept.path(2, name)
-    path.write_text(path.read_text().replace('"schema": 2', '"schema": 3'))
+    path.write_text(path.read_text().replace('"schema": 2', f'"schema": {schema}'))
     before = contents(swept.folder)
     for read in (qrmax.results, status):
-        with pytest.raises(StoreError, match=f"{name}: is of schema 3; .* update qrmax"):
+        with pytest.raises(StoreError, match=f"{name}: is of schema {schema}; .*{remedy}"):
             read(swept.folder)
-    with pytest.raises(StoreError, match="update qrmax"):
+    with pytest.raises(StoreError, match=remedy):
         swept.sweep()
     assert contents(swept.folder) == before
 
@@ -392,6 +376,7 @@ def test_random_bytes_are_no_run(one_run: Swept, data: bytes) -> None:
     assert look_at_spoilt(one_run, "curve.parquet", data) == "damaged"
 
 
+@settings(max_examples=30)
 @given(where=st.floats(0.0, 1.0), bit=st.integers(0, 7))
 def test_a_flipped_bit_is_noticed_or_does_not_matter(
     one_run: Swept, where: float, bit: int
@@ -403,6 +388,7 @@ def test_a_flipped_bit_is_noticed_or_does_not_matter(
         assert state in (["damaged"] if name == "curve.parquet" else ["damaged", "done", "newer"])
 
 
+@settings(max_examples=30)
 @given(where=st.floats(0.0, 1.0))
 def test_a_cut_file_is_noticed(one_run: Swept, where: float) -> None:
     for name in ("run.json", "curve.parquet"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +316,38 @@ ONE_MISTAKE = {
         "protocols.mine.on.office/*/fetsch",
         "unknown problem",
     ),
+    # patterns of agents
+    "a pattern that no agent fits": (
+        GOOD + '[settings."ucbvy-*"]\nhorizon = 3',
+        "settings.ucbvy-*",
+        "unknown agent 'ucbvy-*'",
+    ),
+    "a setting that no agent of a pattern has": (
+        GOOD + '[settings."psrl*"]\nbonus_scale = 3.0',
+        "settings.psrl*.bonus_scale",
+        "unknown setting of psrl, psrl-rm 'bonus_scale'",
+    ),
+    "a value that no agent of a pattern accepts": (
+        GOOD + '[settings."*rmax*"]\nt_env = -3',
+        "settings.*rmax*.t_env",
+        "t_env is -3",
+    ),
+    # agents that stand for others
+    "an unknown agent in another's place": (
+        GOOD + 'protocols.mine.agents.qrmax = "rmx"',
+        "protocols.mine.agents.qrmax",
+        "did you mean 'rmax'?",
+    ),
+    "an agent in the place of none": (
+        GOOD + 'protocols.mine.agents.qrmx = "rmax"',
+        "protocols.mine.agents.qrmx",
+        "did you mean 'qrmax'?",
+    ),
+    "a number in an agent's place": (
+        GOOD + "protocols.mine.agents.qrmax = 3",
+        "protocols.mine.agents.qrmax",
+        "is 3; needed: text",
+    ),
     # files
     "no such map file": (
         problems('{ map = "nowhere.txt", task = "fetch.toml" }'),
@@ -429,9 +460,9 @@ def test_what_does_not_fit_together_is_told_at_once_too(folder: Path) -> None:
     places = [message.partition(":")[0] for message in mistakes(folder, text)]
     assert places == [
         "settings.qrmax.t_E",
-        "stop",
         "problems[1]",
         "problems[2]",
+        "stop",
         "on.office",
         "reference",
     ]
@@ -523,7 +554,7 @@ def test_what_is_said_nearer_counts_more(folder: Path) -> None:
         assert study.cells[0].problem.options["slip"] == slip
         assert study.training["evaluate_every"] == every
         assert first_settings(study)["t_env"] == t_env
-        assert first_settings(study)["published"] is True
+        assert study.cells[0].agent == "qrmax-published"
         assert study.training["max_steps"] == 2000
     entry = '{ map = "row.txt", task = "fetch.toml", slip = 0.4 }'
     text = text.replace('{ map = "row.txt", task = "fetch.toml" }', entry)
@@ -568,7 +599,7 @@ def test_the_protocol_asked_for_counts_more_than_the_one_in_the_file(folder: Pat
     assert parsed(folder, text).protocol == "as-published"
     described = parsed(folder, text, "as-described")
     assert described.protocol == "as-described"
-    assert first_settings(described)["published"] is False
+    assert described.cells[0].agent == "qrmax"
     assert described.comparable is False
 
 
@@ -589,6 +620,49 @@ def test_settings_on_a_problem_are_for_its_agents_alone(folder: Path) -> None:
         3.0,
         None,
     ]
+
+
+def test_settings_of_a_pattern_are_for_all_agents_that_fit_and_have_them(folder: Path) -> None:
+    text = agents('"qrmax", "rmax", "qrm", "ucbvi-b", "psrl"')
+    text += '[settings."*rmax"]\nt_env = 7\nt_task = 3\n[settings."[up]*"]\nhorizon = 9\n'
+    text += "bonus_scale = 0.5\n"
+    found = {cell.agent: cell.settings for cell in parsed(folder, text).cells}
+    assert (found["qrmax"]["t_env"], found["qrmax"]["t_task"]) == (7, 3)
+    assert found["rmax"]["t_env"] == 7
+    assert found["qrm"] == parsed(folder, agents('"qrm"')).cells[0].settings
+    assert (found["ucbvi-b"]["horizon"], found["ucbvi-b"]["bonus_scale"]) == (9, 0.5)
+    assert found["psrl"]["horizon"] == 9
+
+
+@pytest.mark.parametrize(
+    ("addition", "t_env"),
+    [
+        ('settings."q*max".t_env = 5\n', 5),
+        ('settings."q*max".t_env = 5\nsettings."*".t_env = 6\n', 6),  # the later one
+        ('settings.qrmax.t_env = 7\nsettings."*".t_env = 6\n', 7),  # the name
+        ('on."*"."*".t_env = 8\nsettings.qrmax.t_env = 7\n', 8),  # on a problem
+        ('on."*".qrmax.t_env = 9\non."office/row/fetch"."*".t_env = 10\n', 10),
+        ('on."office/row/fetch".qrmax.t_env = 11\non."*".qrmax.t_env = 12\n', 11),
+        ('protocols.mine.settings."*".t_env = 13\non."*".qrmax.t_env = 12\n', 13),
+    ],
+)
+def test_a_name_counts_more_than_a_pattern_and_a_layer_more_than_those_below(
+    folder: Path, addition: str, t_env: int
+) -> None:
+    text = GOOD + 'protocol = "mine"\nprotocols.mine.comparable = true\n'
+    assert first_settings(parsed(folder, text + addition))["t_env"] == t_env
+
+
+def test_a_protocol_says_which_agent_stands_for_a_name(folder: Path) -> None:
+    text = agents('"qrmax", "rmax"') + "settings.qrmax.t_env = 5\n"
+    text += (
+        'protocols.mine.agents.qrmax = "qrmax-rm"\nprotocols.mine.settings.qrmax-rm.t_task = 2\n'
+    )
+    study = parsed(folder, text, "mine")
+    assert [cell.agent for cell in study.cells] == ["qrmax-rm", "rmax"]
+    assert study.agents == ("qrmax", "rmax")  # as the study names them
+    assert (first_settings(study)["t_env"], first_settings(study)["t_task"]) == (5, 2)
+    assert [cell.agent for cell in parsed(folder, text).cells] == ["qrmax", "rmax"]
 
 
 def test_a_pattern_stands_for_all_that_fit_and_an_entry_for_one(folder: Path) -> None:
@@ -722,7 +796,6 @@ MATTERS: dict[str, Callable[[str], str]] = {
     "r_max": lambda text: text + "settings.qrmax.r_max = 2.0\n",
     "v_max": lambda text: text + "settings.qrmax.v_max = 2.0\n",
     "tolerance": lambda text: text + "settings.qrmax.tolerance = 0.01\n",
-    "published": lambda text: text + "settings.qrmax.published = true\n",
     "slip": lambda text: text + "world.slip = 0.1\n",
     "slips": lambda text: text + 'world.slips = "any"\n',
     "decoration_penalty": lambda text: text + "world.decoration_penalty = 1.0\n",
@@ -843,7 +916,7 @@ def test_as_published_is_what_the_published_numbers_were_made_with() -> None:
         }
     ]
     q_table = {"gamma": 0.9, "alpha": 0.1, "epsilon": 0.1, "q0": 2.0}
-    model = {"gamma": 0.9, "t_env": 39, "r_max": 1.0, "tolerance": 0.01, "published": True}
+    model = {"gamma": 0.9, "t_env": 39, "r_max": 1.0, "tolerance": 0.01}
     expected = {
         "q-learning": q_table,
         "qrm": q_table,
@@ -853,7 +926,7 @@ def test_as_published_is_what_the_published_numbers_were_made_with() -> None:
         "qrmax-rm": {**model, "t_task": 1, "v_max": None},
     }
     for cell in study.cells:
-        assert dict(cell.settings) == expected[cell.agent], cell.problem.label
+        assert dict(cell.settings) == expected[cell.label], cell.problem.label
 
 
 def test_as_described_is_what_the_text_of_the_paper_says() -> None:
@@ -870,7 +943,7 @@ def test_as_described_is_what_the_text_of_the_paper_says() -> None:
         assert cell.problem.options["slip"] == 0.2
         assert cell.problem.options["decoration_penalty"] == 0.0
         assert cell.problem.options["max_episode_steps"] == 1000
-        assert not cell.settings.get("published")
+        assert not cell.agent.endswith("-published")
         assert cell.settings.get("t_env", 39) == 39
         assert cell.settings["gamma"] == 0.9
 
@@ -880,7 +953,7 @@ def test_an_optimistic_value_is_given_to_r_max_where_rewards_are_large() -> None
         found = {
             cell.problem.label: cell.settings["v_max"]
             for cell in qrmax.load_study(name, "as-published").cells
-            if cell.agent == "rmax"
+            if cell.label == "rmax"
         }
         assert found.pop("office/map4/exp6") == 1000.0
         assert {*found.values()} == {1.0}
@@ -950,7 +1023,7 @@ KEYS = [
     *["title", "about", "comparable", "problems", "agents", "seeds", "protocol", "protocols"],
     *["settings", "on", "world", "gamma", "stop", "max_steps", "evaluate_every", "reference"],
     *["name", "map", "task", "label", "agent", "rule", "within", "in_a_row", "t_env", "slip"],
-    *["slips", "qrmax", "rmax", "quick", "as-described", "published", "r_max", "office/*"],
+    *["slips", "qrmax", "rmax", "quick", "as-described", "as-published", "r_max", "office/*"],
 ]
 WORDS = [*KEYS, "", "row.txt", "fetch.toml", "good.csv", "office/map1/exp1", "exact", "any", "*"]
 SCALARS = (
@@ -1012,7 +1085,7 @@ def test_anything_further_inside_is_a_study_or_an_error(
 
 def test_a_study_can_be_changed_in_python(folder: Path) -> None:
     study = parsed(folder, GOOD)
-    assert len(replace(study, seeds=(3,))) == 1
+    assert len(study.changed(seeds=(3,))) == 1
 
 
 def test_a_study_takes_tasks_in_any_format_and_worlds_of_any_kind(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_a_run_that_raises_is_recorded_and_does_not_stop_the_others(tmp_path: Pa
     )
     options: dict[str, Any] = {"workers": 2, "folder": tmp_path / "results"}
     events: list[Any] = []
-    summary = qrmax.sweep(replace(study, cells=broken), on_event=events.append, **options)
+    summary = qrmax.sweep(study.changed(cells=broken), on_event=events.append, **options)
     assert summary[1:] == (8, 4, 0)
     failed = [event for event in events if isinstance(event, Failed)]
     assert {event.run.cell.label for event in failed} == {"other"}
@@ -159,7 +159,7 @@ def test_a_run_that_raises_is_recorded_and_does_not_stop_the_others(tmp_path: Pa
         assert "ParameterError: alpha is -1.0" in str(data["error"])
         assert "outcome" not in data
     events.clear()
-    again = qrmax.sweep(replace(study, cells=broken), on_event=events.append, **options)
+    again = qrmax.sweep(study.changed(cells=broken), on_event=events.append, **options)
     assert again == summary
     assert events[0] == Begun(done=8, todo=4)
     assert sum(isinstance(event, Failed) for event in events) == 4
@@ -268,7 +268,7 @@ def test_a_sweep_that_is_broken_off_ends_its_workers_and_threads_at_once(tmp_pat
     assert isinstance(kept.pop(), EnoughError)
     assert len(kept) == 1
     assert workers_of(os.getpid()) == []
-    wait_until(lambda: {*threading.enumerate()} <= threads, seconds=5)
+    wait_until(lambda: {*threading.enumerate()} <= threads, seconds=20)
 
 
 # --- wherever it is called from

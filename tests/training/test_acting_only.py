@@ -14,7 +14,7 @@ from gymnasium import spaces
 
 import qrmax
 from box_worlds import PICTURES, classic, picture, screen
-from damage import assert_refused, setting, without, write_changed
+from damage import assert_refused, setting, write_changed
 from gym_worlds import lake, room
 from qrmax.errors import ParameterError
 from qrmax.worlds.spaces import as_space, describe
@@ -74,19 +74,11 @@ def test_what_needs_the_environment_says_so(tmp_path: Path) -> None:
 def test_acting_changes_nothing_even_on_labels_that_training_has_not_met() -> None:
     env = classic("CartPole-v1")
     run = qrmax.train("bucket-qrmax", env, max_steps=1, grid=3, event_aware=True)
-    before = list(session_of(run).task.labels)
+    before = list(session_of(run).domain.task.labels)
     new = next(name for name in ("left", "right") if {name} not in before)
     seen = {"state": np.zeros(4), "task": 0}
     assert run.act(seen, {"label": {new: True}}) == 0
-    assert session_of(run).task.labels == before
-
-
-def test_a_file_from_before_spaces_were_kept_still_needs_its_environment(tmp_path: Path) -> None:
-    path = tmp_path / "old.run"
-    qrmax.train("qrmax", lake(), max_steps=50).save(path)
-    write_changed(path, without("task", "spaces"))
-    assert_refused(path, "give it in Python: qrmax.load(path, env=...)")
-    assert qrmax.load(path, env=lake()).trained == 50
+    assert session_of(run).domain.task.labels == before
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from qrmax.errors import CheckpointError, ObservationError, ParameterError
 from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.seeding import stream
 from qrmax.training import checkpoint
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.plane_evaluator import PlaneEvaluator
 from qrmax.training.warm_up import needs_compiling, warm_up
 from small_runs import assert_same_arrays, assert_same_run, session_of
 
@@ -165,10 +165,10 @@ def test_a_plane_is_learned(
 ) -> None:
     options = {"t_env": 10, "gamma": 0.95, "event_aware": True}
     run = trained(name, problem, steps, grid=grid, **options)
-    referee = PlaneReferee(problem, 0.95)
+    evaluator = PlaneEvaluator(problem, 0.95)
     before = bucket_trial(name, problem, grid=grid, **options).agent.recommendation()
-    assert referee.success(before, 200, stream(7, "evaluation")) == 0.0
-    assert referee.success(run.recommendation, 200, stream(7, "evaluation")) >= least
+    assert evaluator.success(before, 200, stream(7, "evaluation")) == 0.0
+    assert evaluator.success(run.recommendation, 200, stream(7, "evaluation")) >= least
 
 
 # --- one bucket for each state
@@ -237,7 +237,7 @@ def test_an_environment_is_gone_on_with_after_an_episode(name: str, env: str) ->
     assert_same_arrays(run.agent.snapshot(), whole.agent.snapshot())
     assert run.agent.rng.position() == whole.agent.rng.position()
     assert run.episodes == whole.episodes == len(first.ends) + (first.ends[-1] < 300)
-    assert session_of(run).task.labels == session_of(whole).task.labels
+    assert session_of(run).domain.task.labels == session_of(whole).domain.task.labels
     assert len(run.agent.buckets) > 5
     seen, info = first.reset()
     assert first.action_space.contains(run.act(seen, info))
@@ -450,5 +450,5 @@ def test_one_compilation_serves_all_worlds_agents_and_files() -> None:
             BUCKET_AGENTS, ({}, {"grid": 5}, {"event_aware": True}), strict=True
         ):
             run = kept(trained(name, problem, 50, **buckets)).resume(100)
-        PlaneReferee(problem, 0.9).success(run.recommendation, 5, stream(7, "evaluation"))
+        PlaneEvaluator(problem, 0.9).success(run.recommendation, 5, stream(7, "evaluation"))
     assert (len(step_loops.explore.signatures), len(step_loops.sample_returns.signatures)) == before

@@ -344,7 +344,7 @@ TABLES: dict[str, dict[str, Change]] = {
         "tau narrower": table("agent.pair.tau", narrower),
         "planner's successor outside": table("agent.planner.env.succ", holding(9)),
     },
-    "published qrmax": {
+    "qrmax-published": {
         "untried missing": lambda _, arrays: arrays.pop("agent.untried"),
         "untried of one action": table("agent.untried", lambda a: a[..., :1]),
         "untried as numbers": table("agent.untried", lambda a: a.astype(np.int8)),

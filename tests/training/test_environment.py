@@ -14,7 +14,7 @@ import qrmax
 from gym_worlds import Loop, cliff, in_order, lake, room, successes, taxi
 from qrmax.errors import CheckpointError, ParameterError
 from qrmax.training.checkpoint import load_session
-from qrmax.training.evaluation import relative_gap
+from qrmax.training.exact_evaluator import relative_gap
 from small_runs import assert_same_arrays, corridor, fetching, session_of
 
 AGENTS = ["q-learning", "qrm", "rmax", "rmax-rm", "qrmax", "qrmax-rm"]
@@ -376,7 +376,7 @@ def test_a_run_on_an_environment_is_loaded_with_it_and_learns_on(name: str, tmp_
     run = qrmax.load(path, env=env)
     assert_same_arrays(run.agent.snapshot(), early.agent.snapshot())
     assert (run.trained, run.reason, run.curve) == (30, "budget", early.curve)
-    assert session_of(run).task.labels == session_of(early).task.labels
+    assert session_of(run).domain.task.labels == session_of(early).domain.task.labels
     assert successes(run.resume(6000), env, 1) == 1
 
 

@@ -56,5 +56,5 @@ def test_what_an_environment_pays_is_refused_as_well(agent: str, reward: float) 
 def test_so_are_the_rewards_of_a_task_on_an_environment() -> None:
     task = in_order("never", reward=1e301, name="mine")
     env = qrmax.TaskWrapper(Loop(), task, labels=lambda *_: ())
-    with pytest.raises(ParameterError, match="a step of 'mine' can have a reward of 1e\\+301"):
+    with pytest.raises(ParameterError, match="a step of 'Loop' can have a reward of 1e\\+301"):
         qrmax.train("q-learning", env, max_steps=20)

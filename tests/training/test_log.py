@@ -18,7 +18,7 @@ import pytest
 import qrmax
 from gym_worlds import lake
 from qrmax.errors import ParameterError, SourceError
-from qrmax.training.evaluation import Point
+from qrmax.training.exact_evaluator import Point
 from small_runs import corridor
 
 SETTINGS: dict[str, Any] = {"t_env": 3, "stop": "budget", "evaluate_every": 100, "compiled": False}

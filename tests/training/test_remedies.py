@@ -83,8 +83,8 @@ def test_a_run_with_real_positions_is_told_of_a_grid_that_fits_the_map() -> None
     session = make_session("bucket-qrmax", room, max_steps=100_000)
     session.progress.step = 100_000  # and nothing was learned in them
     assert failure(session) == "its policy does not succeed"
-    assert not session.referee.is_solved  # that would take long, and nobody has asked for it
-    assert session.referee.best_success == pytest.approx(1.0)
+    assert not session.evaluator.is_solved  # that would take long, and nobody has asked for it
+    assert session.evaluator.best_success == pytest.approx(1.0)
     assert failure(session).endswith(", and the optimal one does in 100.0 % of episodes")
     assert any("grid=6, a uniform grid of 6 cells a side" in text for text in remedies(session))
     office = make_session("bucket-qrmax", qrmax.make("continuous/office/map1/exp1"))

@@ -77,10 +77,10 @@ def test_training_and_its_random_stream_are_left_alone() -> None:
     run = qrmax.train("qrmax", env, seed=1, t_env=2, max_steps=777)
     undisturbed = qrmax.train("qrmax", other, seed=1, t_env=2, max_steps=777)
     before = copy.deepcopy(state_of(env))
-    labels = list(session_of(run).task.labels)
+    labels = list(session_of(run).domain.task.labels)
     assert run.evaluate(50).episodes == 50
     assert state_of(env) == before
-    assert session_of(run).task.labels == labels
+    assert session_of(run).domain.task.labels == labels
     assert run.resume(1500).curve == undisturbed.resume(1500).curve
 
 

@@ -7,7 +7,6 @@ import queue
 import re
 import signal
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from command_line import QRMAX
 from gym_worlds import room
 from qrmax import live_line
 from qrmax.errors import ParameterError
-from small_studies import QUICK, write_study
+from small_studies import QUICK, cpu_seconds, wait_until, write_study
 from terminal import Seen, Window, on_a_terminal, seen, stderr_on_a_terminal
 
 PROGRESS = re.compile(r"[━╸╺\s]*[\d,]+ (of [\d,]+ )?steps")
@@ -163,7 +162,8 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(
 def test_when_the_window_becomes_narrower_so_does_the_line() -> None:
     def narrow(window: Window) -> None:
         window.resize(40, 40)
-        time.sleep(0.5)
+        worked = cpu_seconds(window.process.pid)
+        wait_until(lambda: cpu_seconds(window.process.pid) > worked + 0.5)  # it draws meanwhile
         os.killpg(window.process.pid, signal.SIGINT)
 
     command = [QRMAX, "run", "office/map1/exp5", "--agent", "q-learning", "--stop", "budget"]

@@ -12,8 +12,8 @@ import qrmax
 from planes import walk
 from qrmax.errors import ParameterError, QRMaxWarning
 from qrmax.seeding import stream
-from qrmax.training.evaluation import Referee
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.exact_evaluator import ExactEvaluator
+from qrmax.training.plane_evaluator import PlaneEvaluator
 from qrmax.training.run import make_session
 from small_problems import errand, fetch_and_leave
 from small_runs import assert_same_run, session_of
@@ -32,7 +32,7 @@ def shaped() -> qrmax.Problem:
 
 def test_a_policy_is_as_far_from_the_optimum_as_on_the_plain_task() -> None:
     rng = np.random.default_rng(7)
-    ours, theirs = Referee(shaped(), GAMMA), Referee(plain(), GAMMA)
+    ours, theirs = ExactEvaluator(shaped(), GAMMA), ExactEvaluator(plain(), GAMMA)
     assert ours.best == pytest.approx(theirs.best)
     for _ in range(20):
         policy = rng.integers(0, 2, (4, 3), dtype=np.int32)
@@ -98,26 +98,26 @@ def test_a_loaded_run_is_judged_by_the_plain_task_too(tmp_path: Path) -> None:
     assert_same_run(loaded.resume(1000), whole)
 
 
-def test_runs_on_a_shaped_problem_can_share_a_referee() -> None:
+def test_runs_on_a_shaped_problem_can_share_a_evaluator() -> None:
     problem = shaped()
-    referee = Referee(problem, GAMMA)
-    session = make_session("qrmax", problem, referee=referee)
-    assert session.referee is referee
-    assert session.task is problem
+    evaluator = ExactEvaluator(problem, GAMMA)
+    session = make_session("qrmax", problem, evaluator=evaluator)
+    assert session.evaluator is evaluator
+    assert session.domain.task is problem
     with pytest.raises(ParameterError, match="the very problem of the run"):
-        make_session("qrmax", problem, referee=Referee(problem.judged, GAMMA))
+        make_session("qrmax", problem, evaluator=ExactEvaluator(problem.judged, GAMMA))
 
 
 def test_where_states_are_positions_the_plain_task_judges_too(tmp_path: Path) -> None:
     picture = ". . A"
     task = walk(picture).machine
     problem = walk(picture, task.shaped(GAMMA))
-    referee, other = PlaneReferee(problem, GAMMA), PlaneReferee(walk(picture), GAMMA)
-    assert referee.best == pytest.approx(other.best)
-    assert referee.best > 0.0
+    evaluator, other = PlaneEvaluator(problem, GAMMA), PlaneEvaluator(walk(picture), GAMMA)
+    assert evaluator.best == pytest.approx(other.best)
+    assert evaluator.best > 0.0
     run = qrmax.train("bucket-qrmax", problem, seed=7, max_steps=2000, t_env=5)
-    judged = session_of(run).referee
-    assert isinstance(judged, PlaneReferee)
+    judged = session_of(run).evaluator
+    assert isinstance(judged, PlaneEvaluator)
     assert run.evaluation is not None
     assert run.evaluation.start_value == pytest.approx(other.best, rel=0.3)
     run.save(tmp_path / "run")

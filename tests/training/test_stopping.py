@@ -14,7 +14,7 @@ from scipy import stats
 import qrmax
 from qrmax.errors import ParameterError, UnknownNameError
 from qrmax.seeding import stream
-from qrmax.training.evaluation import Referee, relative_gap
+from qrmax.training.exact_evaluator import ExactEvaluator, relative_gap
 from qrmax.training.stopping import (
     RULES,
     Budget,
@@ -26,69 +26,71 @@ from qrmax.training.stopping import (
     rule_as_data,
     welch_p_value,
 )
-from qrmax.worlds.catalog import problem_names
+from qrmax.worlds.office import WORLD as OFFICE
 from random_problems import ANY_SIGN, NON_NEGATIVE, problems, random_policy
 from small_runs import corridor, fetching, never_fetching
 
 
 @cache
-def referee_of(name: str) -> Referee:
-    return Referee(qrmax.make(name), 0.9)
+def evaluator_of(name: str) -> ExactEvaluator:
+    return ExactEvaluator(qrmax.make(name), 0.9)
 
 
-def never_delivering(referee: Referee) -> np.ndarray:
+def never_delivering(evaluator: ExactEvaluator) -> np.ndarray:
     """The optimal policy, but for the task's last step, where it takes the worst action."""
-    policy = referee.solution.policy.copy()
-    table = referee.problem.table
+    policy = evaluator.solution.policy.copy()
+    table = evaluator.problem.table
     ends_well = table.success[table.next_state].any(axis=(1, 2))
-    policy[:, ends_well] = referee.solution.q[:, ends_well].argmin(axis=2)
+    policy[:, ends_well] = evaluator.solution.q[:, ends_well].argmin(axis=2)
     return policy
 
 
-def passes(rule: StoppingRule, policy: np.ndarray, referee: Referee, seed: int = 0) -> bool:
-    return rule.passes(policy, referee, stream(seed, "evaluation"))
+def passes(
+    rule: StoppingRule, policy: np.ndarray, evaluator: ExactEvaluator, seed: int = 0
+) -> bool:
+    return rule.passes(policy, evaluator, stream(seed, "evaluation"))
 
 
 # --- policies that are known to be good and to be bad
 
 
-@pytest.mark.parametrize("name", problem_names())
+@pytest.mark.parametrize("name", OFFICE.problem_names())
 @pytest.mark.parametrize("rule", [Exact(), Exact(within=0.0), Nominal()])
 def test_the_optimal_policy_passes(rule: StoppingRule, name: str) -> None:
-    referee = referee_of(name)
-    assert passes(rule, referee.solution.policy, referee)
+    evaluator = evaluator_of(name)
+    assert passes(rule, evaluator.solution.policy, evaluator)
 
 
-@pytest.mark.parametrize("name", problem_names())
+@pytest.mark.parametrize("name", OFFICE.problem_names())
 @pytest.mark.parametrize("rule", [Exact(), Exact(within=0.9), Nominal()])
 def test_a_policy_that_never_delivers_does_not_pass(rule: StoppingRule, name: str) -> None:
-    referee = referee_of(name)
-    policy = never_delivering(referee)
-    assert referee.evaluate(policy).success < 0.05
-    assert not passes(rule, policy, referee)
+    evaluator = evaluator_of(name)
+    policy = never_delivering(evaluator)
+    assert evaluator.evaluate(policy).success < 0.05
+    assert not passes(rule, policy, evaluator)
 
 
-@pytest.mark.parametrize("name", problem_names())
+@pytest.mark.parametrize("name", OFFICE.problem_names())
 def test_a_policy_that_always_does_the_same_does_not_pass(name: str) -> None:
-    referee = referee_of(name)
+    evaluator = evaluator_of(name)
     for action in range(4):
-        assert not passes(Exact(), np.full_like(referee.solution.policy, action), referee)
+        assert not passes(Exact(), np.full_like(evaluator.solution.policy, action), evaluator)
 
 
 def test_nothing_passes_where_the_budget_decides() -> None:
-    referee = Referee(corridor(), 0.9)
-    assert not passes(Budget(), referee.solution.policy, referee)
+    evaluator = ExactEvaluator(corridor(), 0.9)
+    assert not passes(Budget(), evaluator.solution.policy, evaluator)
 
 
 def test_exact_draws_the_line_where_it_is_told_to() -> None:
     problem = corridor()
-    referee = Referee(problem, 0.9)
-    policy = referee.solution.policy.copy()
+    evaluator = ExactEvaluator(problem, 0.9)
+    policy = evaluator.solution.policy.copy()
     policy[1, 0] = 1 - policy[1, 0]  # dawdles before the key
-    gap = referee.gap(policy)
+    gap = evaluator.gap(policy)
     assert 0.05 < gap < 0.95
-    assert passes(Exact(within=gap), policy, referee)
-    assert not passes(Exact(within=np.nextafter(gap, 0.0)), policy, referee)
+    assert passes(Exact(within=gap), policy, evaluator)
+    assert not passes(Exact(within=np.nextafter(gap, 0.0)), policy, evaluator)
 
 
 @given(data=st.data())
@@ -96,27 +98,27 @@ def test_exact_decides_as_the_gap_does_on_any_problem(data: st.DataObject) -> No
     """However early it is certain of it."""
     problem = data.draw(problems(data.draw(st.sampled_from([NON_NEGATIVE, ANY_SIGN, (0.0,)]))))
     problem.max_episode_steps = data.draw(st.sampled_from([None, 1, 5, 60]))
-    referee = Referee(problem, data.draw(st.sampled_from([0.5, 0.9])))
+    evaluator = ExactEvaluator(problem, data.draw(st.sampled_from([0.5, 0.9])))
     seed, share = data.draw(st.integers(0, 999)), data.draw(st.sampled_from([0.0, 0.2, 1.0]))
-    changed = np.random.default_rng(seed).random(referee.solution.policy.shape) < share
-    policy = np.where(changed, random_policy(problem, seed), referee.solution.policy)
-    value = qrmax.evaluate(problem, policy, referee.gamma).start_value
-    gap = relative_gap(value, referee.best)
+    changed = np.random.default_rng(seed).random(evaluator.solution.policy.shape) < share
+    policy = np.where(changed, random_policy(problem, seed), evaluator.solution.policy)
+    value = qrmax.evaluate(problem, policy, evaluator.gamma).start_value
+    gap = relative_gap(value, evaluator.best)
     for within in (0.0, 0.05, 0.5, gap, np.nextafter(gap, 0.0), gap - 1e-6, gap + 1e-6):
         if 0.0 <= within < 1.0:
-            assert passes(Exact(within=float(within)), policy, referee) == (gap <= within)
+            assert passes(Exact(within=float(within)), policy, evaluator) == (gap <= within)
 
 
 def test_nominal_wants_the_length_of_the_optimal_run_and_nothing_else() -> None:
     problem = corridor(start=2)
-    referee = Referee(problem, 0.9)
+    evaluator = ExactEvaluator(problem, 0.9)
     policy = fetching(problem)
-    assert referee.shortest == referee.nominal_length(policy) == 2 + 5
+    assert evaluator.shortest == evaluator.nominal_length(policy) == 2 + 5
     policy[4:, 0] = 1  # is never there without a slip
-    assert passes(Nominal(), policy, referee)
+    assert passes(Nominal(), policy, evaluator)
     policy[2, 0] = 1
-    assert referee.nominal_length(policy) is None
-    assert not passes(Nominal(), policy, referee)
+    assert evaluator.nominal_length(policy) is None
+    assert not passes(Nominal(), policy, evaluator)
 
 
 def test_nominal_does_not_pass_a_run_that_succeeds_but_is_longer() -> None:
@@ -127,11 +129,11 @@ def test_nominal_does_not_pass_a_run_that_succeeds_but_is_longer() -> None:
     task = qrmax.RewardMachine(
         [qrmax.Edge("go", "goal", "there", 1.0)], initial="go", success=["there"]
     )
-    referee = Referee(qrmax.Problem(mdp, task, [(), ("goal",)], [0, 0, 1]), 0.9)
+    evaluator = ExactEvaluator(qrmax.Problem(mdp, task, [(), ("goal",)], [0, 0, 1]), 0.9)
     direct, round_about = np.zeros((3, 2), dtype=int), np.ones((3, 2), dtype=int)
-    assert [referee.nominal_length(policy) for policy in (direct, round_about)] == [1, 2]
-    assert passes(Nominal(), direct, referee)
-    assert not passes(Nominal(), round_about, referee)
+    assert [evaluator.nominal_length(policy) for policy in (direct, round_about)] == [1, 2]
+    assert passes(Nominal(), direct, evaluator)
+    assert not passes(Nominal(), round_about, evaluator)
 
 
 def test_nominal_passes_nothing_where_no_run_succeeds() -> None:
@@ -140,10 +142,10 @@ def test_nominal_passes_nothing_where_no_run_succeeds() -> None:
         [qrmax.Edge("a", "key", "b"), qrmax.Edge("b", "door", "a", 1.0)], initial="a"
     )
     endless = qrmax.Problem(problem.mdp, task, problem.labels, problem.label, max_episode_steps=50)
-    referee = Referee(endless, 0.9)
-    assert referee.shortest is None
-    assert not passes(Nominal(), referee.solution.policy, referee)
-    assert passes(Exact(), referee.solution.policy, referee)
+    evaluator = ExactEvaluator(endless, 0.9)
+    assert evaluator.shortest is None
+    assert not passes(Nominal(), evaluator.solution.policy, evaluator)
+    assert passes(Exact(), evaluator.solution.policy, evaluator)
 
 
 # --- the sampled test
@@ -151,37 +153,37 @@ def test_nominal_passes_nothing_where_no_run_succeeds() -> None:
 
 def test_welch_with_few_episodes_passes_what_never_delivers_and_with_many_does_not() -> None:
     """The reason why it is not the default: a reward that is rare is not seen in few episodes."""
-    referee = referee_of("office/map2/exp5")
-    policy = never_delivering(referee)
-    best = referee.evaluate(referee.solution.policy)
-    assert referee.evaluate(policy).success < 0.05 < best.success < 0.6
-    few = [passes(Welch(episodes=5), policy, referee, seed) for seed in range(20)]
-    many = [passes(Welch(episodes=10_000), policy, referee, seed) for seed in range(3)]
+    evaluator = evaluator_of("office/map2/exp5")
+    policy = never_delivering(evaluator)
+    best = evaluator.evaluate(evaluator.solution.policy)
+    assert evaluator.evaluate(policy).success < 0.05 < best.success < 0.6
+    few = [passes(Welch(episodes=5), policy, evaluator, seed) for seed in range(20)]
+    many = [passes(Welch(episodes=10_000), policy, evaluator, seed) for seed in range(3)]
     assert sum(few) > 10
     assert not any(many)
 
 
 def test_welch_samples_both_policies_independently() -> None:
     """Of two samples of the same policy one in ten looks different, at a level of 0.1."""
-    referee = Referee(corridor(slip=0.3), 0.9)
-    policy = referee.solution.policy
-    share = np.mean([passes(Welch(episodes=100), policy, referee, seed) for seed in range(400)])
+    evaluator = ExactEvaluator(corridor(slip=0.3), 0.9)
+    policy = evaluator.solution.policy
+    share = np.mean([passes(Welch(episodes=100), policy, evaluator, seed) for seed in range(400)])
     assert abs(share - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 400)
 
 
 def test_welch_samples_anew_at_each_check() -> None:
-    referee = Referee(corridor(slip=0.3), 0.9)
+    evaluator = ExactEvaluator(corridor(slip=0.3), 0.9)
     chance = stream(0, "evaluation")
-    policy = referee.solution.policy
-    verdicts = {Welch(episodes=50).passes(policy, referee, chance) for _ in range(100)}
+    policy = evaluator.solution.policy
+    verdicts = {Welch(episodes=50).passes(policy, evaluator, chance) for _ in range(100)}
     assert verdicts == {True, False}
 
 
 def test_welch_where_nothing_is_left_to_chance_tells_equal_from_different() -> None:
     problem = corridor(slip=0.0)
-    referee = Referee(problem, 0.9)
-    assert passes(Welch(episodes=10), fetching(problem), referee)
-    assert not passes(Welch(episodes=10), never_fetching(problem), referee)
+    evaluator = ExactEvaluator(problem, 0.9)
+    assert passes(Welch(episodes=10), fetching(problem), evaluator)
+    assert not passes(Welch(episodes=10), never_fetching(problem), evaluator)
 
 
 SAMPLE = st.lists(st.floats(-100.0, 100.0), min_size=2, max_size=30)

@@ -83,7 +83,7 @@ TABLES: dict[str, dict[str, Change]] = {
         "another discount": setting("config", "gamma")(0.95),
     },
     "rmax": {"more samples than a known pair has": adding(1, "agent.pair.n")},
-    "published qrmax": {"more outcomes than samples": adding(1, "agent.task.tau")},
+    "qrmax-published": {"more outcomes than samples": adding(1, "agent.task.tau")},
     "ucbvi-b-rm": {
         "samples of more steps than there were": adding(10**9, "agent.seen.n", "agent.seen.tau"),
         "rewards that are no number": table("agent.seen.rho", holding(np.nan)),

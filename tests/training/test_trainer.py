@@ -14,7 +14,7 @@ import qrmax
 from gym_worlds import lake
 from qrmax.errors import ModelError, ParameterError
 from qrmax.seeding import Stream
-from qrmax.training.evaluation import Referee, relative_gap
+from qrmax.training.exact_evaluator import ExactEvaluator, relative_gap
 from qrmax.training.run import finish, make_session
 from qrmax.training.stopping import Budget, Exact, Nominal, StoppingRule, Welch
 from qrmax.training.trainer import Evaluated, Event, Progressed, Stopped
@@ -31,7 +31,7 @@ class Foretold(StoppingRule):
     name = "foretold"
     verdicts: Iterator[bool]
 
-    def passes(self, policy: np.ndarray, referee: Referee, chance: Stream) -> bool:  # noqa: ARG002
+    def passes(self, policy: np.ndarray, evaluator: ExactEvaluator, chance: Stream) -> bool:  # noqa: ARG002
         return next(self.verdicts)
 
 
@@ -212,7 +212,7 @@ def test_compiled_or_not_is_the_same_run(learner: Learner, problem: qrmax.Proble
 
 @pytest.mark.filterwarnings("ignore::qrmax.QRMaxWarning")  # any problem may be an impossible one
 @pytest.mark.parametrize(
-    "name", ["q-learning", "rmax", "qrmax", "published qrmax", "ucbvi-b", "psrl", "opsrl"]
+    "name", ["q-learning", "rmax", "qrmax", "qrmax-published", "ucbvi-b", "psrl", "opsrl"]
 )
 @settings(max_examples=15)
 @given(problem=problems(), seed=st.integers(0, 99), limit=st.sampled_from([None, 1, 7]))
@@ -242,52 +242,52 @@ def test_seeds_reproduce_and_differ(learner: Learner) -> None:
     )
 
 
-# --- one referee for many runs
+# --- one evaluator for many runs
 
 
 @pytest.mark.parametrize("rule", [Exact(), Nominal(), Welch(episodes=20)])
-def test_runs_that_share_a_referee_are_the_same_to_the_last_bit(rule: StoppingRule) -> None:
-    """Whatever the referee has seen before."""
+def test_runs_that_share_a_evaluator_are_the_same_to_the_last_bit(rule: StoppingRule) -> None:
+    """Whatever the evaluator has seen before."""
     problem = corridor()
-    referees = {horizon: Referee(problem, 0.9, horizon) for horizon in (None, 20)}
+    evaluators = {horizon: ExactEvaluator(problem, 0.9, horizon) for horizon in (None, 20)}
     for learner in LEARNERS.values():
-        referee = referees[learner.settings.get("horizon")]
+        evaluator = evaluators[learner.settings.get("horizon")]
         for seed in (3, 4):
             options = {**learner.settings, "seed": seed, "max_steps": 2000, "evaluate_every": EVERY}
-            session = make_session(learner.name, problem, stop=rule, referee=referee, **options)
-            assert session.referee is referee
+            session = make_session(learner.name, problem, stop=rule, evaluator=evaluator, **options)
+            assert session.evaluator is evaluator
             alone = learner.train(problem, stop=rule, **options)
             assert_same_run(finish(session), alone)
 
 
-def test_a_shared_referee_solves_the_problem_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_evaluator_solves_the_problem_once(monkeypatch: pytest.MonkeyPatch) -> None:
     solved = []
 
     def solve(problem: qrmax.Problem, gamma: float) -> qrmax.Solution:
         solved.append(problem)
         return qrmax.solve(problem, gamma)
 
-    monkeypatch.setattr("qrmax.training.evaluation.solve", solve)
+    monkeypatch.setattr("qrmax.training.exact_evaluator.solve", solve)
     problem = corridor()
-    referee = Referee(problem, 0.9)
+    evaluator = ExactEvaluator(problem, 0.9)
     for seed in range(3):
-        for judge in (referee, None):
-            finish(make_session("qrm", problem, seed=seed, max_steps=1000, referee=judge))
+        for judge in (evaluator, None):
+            finish(make_session("qrm", problem, seed=seed, max_steps=1000, evaluator=judge))
     assert len(solved) == 1 + 3
 
 
 @pytest.mark.parametrize(
     ("problem", "gamma"), [(corridor(), 0.9), (corridor(length=9), 0.9), (None, 0.8)]
 )
-def test_a_referee_of_another_problem_or_gamma_is_refused(
+def test_an_evaluator_of_another_problem_or_gamma_is_refused(
     problem: qrmax.Problem | None, gamma: float
 ) -> None:
     ours = corridor()
-    other = Referee(problem or ours, gamma)
-    with pytest.raises(ParameterError, match=f"referee judges 'corridor' with gamma {gamma}"):
-        make_session("qrmax", ours, referee=other)
+    other = ExactEvaluator(problem or ours, gamma)
+    with pytest.raises(ParameterError, match=f"evaluator is for 'corridor' with gamma {gamma}"):
+        make_session("qrmax", ours, evaluator=other)
 
 
-def test_an_environment_has_no_referee() -> None:
-    with pytest.raises(ParameterError, match="referee judges 'corridor'"):
-        make_session("qrmax", lake(), referee=Referee(corridor(), 0.9))
+def test_an_environment_has_no_evaluator() -> None:
+    with pytest.raises(ParameterError, match="evaluator is for 'corridor'"):
+        make_session("qrmax", lake(), evaluator=ExactEvaluator(corridor(), 0.9))

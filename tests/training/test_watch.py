@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import qrmax
 from gym_worlds import lake, room
 from qrmax.errors import ParameterError
+from qrmax.training.policies.policy import View
+from qrmax.training.policies.staged_policy import StagedPolicy
 
 RIGHT, LEFT = 2, 0  # FrozenLake's
 
@@ -63,12 +63,12 @@ def test_a_policy_for_episodes_of_some_steps_is_watched_stage_by_stage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = qrmax.train("ucbvi-b-rm", room(), horizon=4, max_steps=400)
-    act, stages = run.act, []
+    action, stages = StagedPolicy.action, []
 
-    def noted(observation: Any, info: Any, *, stage: int) -> int:
+    def noted(policy: StagedPolicy, view: View, q: int, stage: int) -> int:
         stages.append(stage)
-        return act(observation, info, stage=stage)
+        return action(policy, view, q, stage)
 
-    monkeypatch.setattr(run, "act", noted)
+    monkeypatch.setattr(StagedPolicy, "action", noted)
     assert len(list(run.watch(seed=1))) == 1 + 4
     assert stages == [0, 1, 2, 3]

@@ -11,12 +11,20 @@ from gymnasium.utils.env_checker import check_env
 
 import qrmax
 from qrmax.errors import ParameterError, QRMaxError, UnknownNameError
-from qrmax.worlds.catalog import benchmark_names, make
+from qrmax.worlds.catalog import make
+from qrmax.worlds.world_registry import find_world
 
 UP, RIGHT, DOWN, LEFT, STAY = range(5)
 
 
-@pytest.mark.parametrize("name", benchmark_names())
+BENCHMARKS = [
+    name
+    for world in ("river-swim", "warehouse", "frozen-lake")
+    for name in find_world(world).problem_names()
+]
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
 def test_every_benchmark_can_be_made_solved_and_played(name: str) -> None:
     problem = make(name)
     assert (problem.name, problem.max_episode_steps) == (name, 1000)

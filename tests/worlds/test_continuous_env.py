@@ -17,7 +17,7 @@ from gym_worlds import in_order
 from planes import plane_of, walk
 from qrmax.errors import ParameterError, UnknownNameError
 from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
-from qrmax.worlds.continuous import continuous_names
+from qrmax.worlds.catalog import all_names, is_continuous
 from qrmax.worlds.gymnasium import ContinuousEnv
 
 KINDS = ["FrozenLake-abc", "Office-map1-exp1", "Line-ab", "Corridor-abc", "Bottleneck-abc"]
@@ -38,8 +38,9 @@ def env_id(name: str) -> str:
 
 
 def test_every_continuous_problem_is_registered() -> None:
-    assert {f"qrmax/Continuous{kind}-v0" for kind in KINDS} <= {*map(env_id, continuous_names())}
-    for name in continuous_names():
+    names = [*filter(is_continuous, all_names())]
+    assert {f"qrmax/Continuous{kind}-v0" for kind in KINDS} <= {*map(env_id, names)}
+    for name in names:
         spec = gymnasium.spec(env_id(name))
         assert (spec.kwargs, spec.max_episode_steps) == ({"problem": name}, 1000)
 

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 import qrmax
 from qrmax.draw import draw
 from qrmax.errors import ParameterError, UnknownNameError
-from qrmax.worlds.catalog import problem_names
 from qrmax.worlds.gymnasium import OfficeEnv, ProblemEnv
+from qrmax.worlds.office import WORLD as OFFICE
 from random_problems import problems
 
 SAMPLES = 4000
@@ -28,7 +28,7 @@ def test_gymnasiums_own_checker_has_nothing_to_say(name: str, mode: str | None) 
 
 
 def test_every_problem_of_the_paper_is_registered() -> None:
-    for name in problem_names():
+    for name in OFFICE.problem_names():
         _, map_name, task = name.split("/")
         spec = gymnasium.spec(f"qrmax/Office-{map_name}-{task}-v0")
         assert spec.max_episode_steps == 1000
@@ -37,7 +37,7 @@ def test_every_problem_of_the_paper_is_registered() -> None:
 def test_following_the_optimal_policy_is_worth_what_planning_says() -> None:
     env = gymnasium.make("qrmax/Office-map1-exp1-v0")
     world = env.unwrapped
-    assert isinstance(world, OfficeEnv)
+    assert isinstance(world, ProblemEnv)
     policy = qrmax.solve(world.problem).policy
     exact = qrmax.evaluate(world.problem, policy)
     successes, lengths = 0, []

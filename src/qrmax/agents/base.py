@@ -1,25 +1,30 @@
-"""What every agent is: it acts, it learns from steps, and it has a greedy policy.
+"""The contract of all agents, built in or from outside.
 
-    agent.begin(s, q)                    an episode starts
-    agent.act(s, q) -> a                 the action to take now
-    agent.update(s, q, a, step)          learn from what it led to
-    agent.recommendation()               the policy to judge it by
+    agent.begin_episode(s, q)            an episode starts
+    agent.act(s, q) -> a                 the action to take
+    agent.update(s, q, a, step)          learn from the transition
+    agent.policy() -> [s, q]             the greedy policy
+    agent.recommendation()               the policy that the agent is evaluated by
     agent.snapshot(), agent.restore(...) everything learned, as named arrays
 
-An agent knows the sizes of a problem, its own settings and a random stream. It never sees the
-world; agents that know the machine are given it. To most a state is a number. Where the world shows
-vectors, an agent that can make something of them is asked first, and s is what it says:
+The least that a class has to define is `act`, `update` and `policy`, or `recommendation` in place
+of `policy`. All else has a default: arrays, numbers, lists and dicts among its attributes are saved
+(see `saving.py`), and its one setting is the discount factor.
+
+An agent is given the sizes of a problem, its own config and a random stream. It never sees the
+world; agents that know the machine learn from counterfactual experience as well (`experience.py`).
+A state is a number, unless the agent `perceives`: then it maps observations to states of its own:
 
     agent.perceive(observation, label) -> s
 
-A `Tabular` agent has its `policy() -> [s, q]`, the greedy one, the first of equally good actions.
-The Python methods are the definition of an algorithm; `fast_forward` runs the same algorithm
-compiled, with bit-identical results: it takes steps until one needs thought, and leaves that one to
-`update`.
+The Python methods are the definition of an algorithm. A `Tabular` agent may run the same algorithm
+compiled, with bit-identical results: `fast_forward` takes steps up to one that needs planning, and
+leaves that transition to `update`. `compiled.py` says for which classes it is used.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,33 +33,39 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.typing import NDArray
 
 from qrmax.agents.experience import Experience
+from qrmax.agents.outside import note_source
+from qrmax.agents.saving import to_arrays, update_from_arrays
 from qrmax.agents.step_loops import Numbers, Taken
-from qrmax.errors import check_range
+from qrmax.errors import AgentError, check_range
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.problems.continuous_problem import PlaneSimulator
+from qrmax.problems.observations import Observations
 from qrmax.problems.simulator import Simulator, Step
 from qrmax.seeding import Stream
 
 NOTHING = -1
 """In place of a state: one that compiled code has not come upon before."""
 
-Play = Simulator | PlaneSimulator
-"""What is played where nothing but numbers is needed."""
+AnySimulator = Simulator | PlaneSimulator
+"""A simulator that a compiled loop can play."""
 
 State = Any
 """A state as an agent sees it: a number, or what its `perceive` has made of an observation."""
 
+GIVEN = frozenset({"sizes", "config", "rng", "experience", "observations"})
+"""The attributes that an agent is made with, and that are not learned."""
+
 
 class Sizes(NamedTuple):
-    """How large a problem is."""
+    """The numbers of states, of task states and of actions of a problem."""
 
-    states: int  # |S|; where there are observations, how many to have room for at first
+    states: int  # |S|; for an agent that perceives, the room to begin with
     task_states: int  # |Q|
     actions: int  # |A|
 
 
-class Lesson(NamedTuple):
-    """A step that has been taken but not yet learned from."""
+class Transition(NamedTuple):
+    """A step that has been taken and not yet learned from."""
 
     s: int
     q: int
@@ -62,127 +73,231 @@ class Lesson(NamedTuple):
     step: Step
 
 
-class Ahead(NamedTuple):
-    """How far a compiled loop has come."""
+class FastForwardResult(NamedTuple):
+    """The progress of a compiled loop."""
 
-    taken: int  # steps, the lesson's included
-    lesson: Lesson | None  # the last of them, where it needs thought
+    taken: int  # steps, that of the transition included
+    transition: Transition | None  # the last of them, if it is left to `update`
 
 
-class Known(NamedTuple):
-    """How much of its model an agent has learned."""
+class ModelCoverage(NamedTuple):
+    """The part of its model that an agent has learned."""
 
-    pairs: int
+    pairs: int  # that are known
     of: int
+
+
+class RewardBounds(NamedTuple):
+    """The rewards of a step that an algorithm relies on; None for no bound."""
+
+    lowest: float | None = None
+    highest: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentConfig:
-    """What every agent can be told."""
+    """The settings of an agent: hyperparameters with defaults, validated when it is made.
 
-    gamma: float = 0.9  # discount
+    Arguments:
+        gamma: the discount factor, in (0, 1).
+    """
+
+    agent: ClassVar[type[Agent]]  # whose config it is; each class of agents has one of its own
+    from_rewards: ClassVar[tuple[str, ...]] = ()
+    """Of `r_min` and `r_max`, those settings whose default is the reward range of the problem."""
+
+    gamma: float = 0.9  # discount factor
 
     def __post_init__(self) -> None:
         check_range("gamma", self.gamma, above=0.0, below=1.0)
 
+    @property
+    def episode_horizon(self) -> int | None:
+        """The number of steps that the agent plans for; None for no limit."""
+        return None
+
+    @property
+    def reward_bounds(self) -> RewardBounds:
+        """The rewards that the algorithm relies on."""
+        return RewardBounds()
+
+    @property
+    def trusts_one_sample(self) -> bool:
+        """Whether a single sample of the machine is taken for what it always does."""
+        return False
+
 
 class Agent(ABC):
-    """A learner. The module's docstring says what it can do."""
+    """A learner; the docstring of the module has its contract.
 
-    name: ClassVar[str]
-    knows_machine: ClassVar[bool] = False
-    factored: ClassVar[bool] = False  # learns what the machine does by the state reached
+    Arguments:
+        sizes: the numbers of states, task states and actions.
+        config: an instance of the class's `Config`.
+        rng: the only source of chance that an agent may use.
+        experience: the machine's part of a transition, counterfactual ones included for an agent
+            that knows the machine.
+        observations: the bounds of the observations, for an agent that perceives.
+    """
+
+    name: ClassVar[str]  # the class's own in kebab case unless it is declared
+    version: ClassVar[str | None] = None  # of an agent from outside, in place of a hash
+    Config: ClassVar[type[AgentConfig]] = AgentConfig
+    _declared: ClassVar[type[AgentConfig]] = AgentConfig  # by this class, or by the next that does
+
+    knows_machine: ClassVar[bool] = False  # is given the reward machine
+    factored: ClassVar[bool] = False  # learns the machine's transitions by the state reached
     perceives: ClassVar[bool] = False  # sees observations; is made with `Observations`
-    Config: ClassVar[type[AgentConfig]]
+    on_policy: ClassVar[bool] = False  # learns the value of the policy that it follows
+    epsilon_greedy: ClassVar[bool] = False  # explores by random actions alone
+    has_horizon: ClassVar[bool] = False  # plans for episodes of `config.horizon` steps
+    told_the_machine: ClassVar[str | None] = None  # the name of its variant that knows the machine
+    kernels: ClassVar[tuple[Callable[..., Any], ...]] = ()  # compiled code that it uses
+    quick_settings: ClassVar[Mapping[str, Any]] = {}  # with which few steps exercise all its code
+    not_saved: ClassVar[tuple[str, ...]] = ()  # attributes that `snapshot` leaves out
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give every class a name and a config of its own: none goes by those of its parent."""
+        super().__init_subclass__(**options)
+        note_source(cls)
+        if "name" not in vars(cls):
+            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
+        cls.Config = _own_config(cls)
 
     def __init__(
-        self, sizes: Sizes, config: AgentConfig, rng: Stream, experience: Experience
+        self,
+        sizes: Sizes,
+        config: AgentConfig,
+        rng: Stream,
+        experience: Experience,
+        observations: Observations | None = None,
     ) -> None:
         self.sizes = sizes
         self.config = config
         self.rng = rng
         self.experience = experience
+        if observations is not None:
+            self.observations = observations
 
     def __repr__(self) -> str:
         return f"{self.name}({self.config})"
 
     @classmethod  # noqa: B027 (most need nothing)
     def check_installed(cls) -> None:
-        """Raise a `MissingExtraError` where something that it needs is not installed."""
+        """Raise a `MissingExtraError` if something that it needs is not installed."""
+
+    # --- an episode
 
     def perceive(self, observation: Any, label: int) -> State:
-        """What the agent makes of an observation, and of the number of its label."""
-        raise NotImplementedError  # the trainer asks those that `perceives` only
-
-    def begin(self, s: State, q: int) -> None:  # noqa: B027 (most agents do not care)
-        """An episode starts in (s, q)."""
+        """Map an observation, and the number of its label, to a state."""
+        raise NotImplementedError  # the trainer asks only agents that declare `perceives`
 
     @property
-    def over(self) -> bool:
-        """Whether the agent ends the episode here, by a clock of its own."""
+    def perceives_labels(self) -> bool:
+        """Whether the state of an observation depends on its label as well."""
         return False
+
+    def begin_episode(self, s: State, q: int) -> None:  # noqa: B027 (most need nothing)
+        """Prepare for an episode that starts in (s, q)."""
 
     @abstractmethod
     def act(self, s: State, q: int) -> int:
-        """The action to take now."""
+        """Choose the action to take in (s, q)."""
 
     @abstractmethod
     def update(self, s: State, q: int, a: int, step: Step) -> None:
-        """Learn from what action a in (s, q) led to."""
+        """Learn from the transition that action a in (s, q) led to."""
 
-    @abstractmethod
+    @property
+    def episode_over(self) -> bool:
+        """Whether the agent ends the episode, by a clock of its own."""
+        return False
+
+    # --- the result
+
+    def policy(self) -> IntArray:
+        """Return the greedy policy, `[s, q]`."""
+        raise AgentError(f"agent {self.name!r} has no table of actions: policy() is not defined")
+
     def recommendation(self) -> Any:
-        """The policy to judge it by."""
+        """Return the policy to evaluate it by: `[s, q]`, or `[h, s, q]` if it depends on the stage.
 
-    @abstractmethod
+        That of an agent that perceives has a method `action(observation, label, q) -> a`.
+        """
+        return self.policy()
+
+    def known(self) -> ModelCoverage | None:
+        """Return the part of its model that is known; None for an agent without a model."""
+        return None
+
+    # --- saving
+
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Everything learned, as named arrays."""
+        """Return everything learned as named arrays, copied.
+
+        By default that is every attribute but those that it was made with and those of `not_saved`.
+        """
+        left_out = {*GIVEN, *self.not_saved}
+        learned = {key: x for key, x in vars(self).items() if key not in left_out}
+        return to_arrays(learned, f"agent {self.name!r}")
 
     def make_room_for(self, arrays: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
-        """Grow as large as the agent of this snapshot was; most never grow."""
+        """Grow to the size of the agent of this snapshot; most agents never grow."""
 
-    @abstractmethod
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a snapshot."""
+        """Take over a snapshot of an agent of the same class, sizes and config."""
+        update_from_arrays(vars(self), arrays)
 
     @property
     def samples(self) -> int:
-        """The number of steps counted if every step is; 0 otherwise."""
+        """The number of steps counted, for an agent that counts every step; 0 otherwise."""
         return 0
 
     @property
     def nbytes(self) -> int:
-        """The memory of all that it has learned and planned."""
+        """The memory of everything that it has learned and planned."""
         return sum(array.nbytes for array in self.snapshot().values())
 
-    def known(self) -> Known | None:
-        """How much of its model is known; None where there is no model."""
-        return None
+
+AgentConfig.agent = Agent  # type: ignore[type-abstract]  # nobody makes one of it
+
+
+def _own_config(cls: type[Agent]) -> type[AgentConfig]:
+    """The config that a class declares, or one like its parent's that belongs to this class."""
+    if "Config" in vars(cls):
+        cls._declared = cls.Config
+    config: Any = cls._declared  # not what a mixin without one has got
+    if not (isinstance(config, type) and issubclass(config, AgentConfig)):
+        return cls._declared  # `check_declared` says what is wrong with it
+    if "Config" in vars(cls) and "agent" not in vars(config):
+        config.agent = cls
+        return cls._declared
+    named = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Config"}
+    return type("Config", (config,), {**named, "__slots__": (), "agent": cls})
 
 
 class Tabular(Agent):
-    """A learner that keeps tables of numbered states."""
+    """An agent with tables of numbered states, and with a compiled loop."""
 
-    loop: ClassVar[Callable[..., Any]]  # its compiled form
+    loop: ClassVar[Callable[..., Any]]  # the compiled form of the methods of its class
+    in_loop: ClassVar[frozenset[str]] = frozenset()
+    """The methods that this very class overrides and that the inherited loop does as well."""
+    beside_loop: ClassVar[tuple[str, ...]] = ()
+    """The methods that a loop calls or does not depend on, so that they may be overridden."""
 
     @abstractmethod
-    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
-        """Take up to so many steps, compiled; stop after one that needs thought."""
+    def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
+        """Take up to `limit` steps, compiled; stop after one that needs `update` itself."""
 
     @property
     @abstractmethod
     def q(self) -> FloatArray:
-        """The value of every action as the agent sees it, `[s, q, a]`."""
+        """The action values, `[s, q, a]`."""
 
     @abstractmethod
     def policy(self) -> IntArray:
-        """The greedy policy, `[s, q]`: the first of equally good actions."""
+        """Return the greedy policy, `[s, q]`: the first of equally good actions."""
 
-    def recommendation(self) -> Any:
-        """Its policy: `[s, q]`, or `[h, s, q]` where it depends on the stage."""
-        return self.policy()
-
-    def numbers(self, simulator: Play) -> tuple[Numbers, Numbers]:
+    def numbers(self, simulator: AnySimulator) -> tuple[Numbers, Numbers]:
         """The random numbers of the world and of the agent, for a compiled loop."""
         assert isinstance(simulator.rng, Stream)  # the trainer sees to it
         simulator.rng.refill()
@@ -190,8 +305,8 @@ class Tabular(Agent):
         return Numbers(simulator.rng.block, simulator.rng.at), Numbers(self.rng.block, self.rng.at)
 
 
-def as_lesson(taken: Taken, simulator: Play) -> Lesson:
-    """The last step of a compiled loop, which it has left to the agent."""
+def as_transition(taken: Taken, simulator: AnySimulator) -> Transition:
+    """The last step of a compiled loop, which is left to the agent's `update`."""
     step = Step(
         simulator.look() if taken.s_next == NOTHING else taken.s_next,
         taken.q_next,
@@ -202,4 +317,4 @@ def as_lesson(taken: Taken, simulator: Play) -> Lesson:
         taken.truncated,
         bool(simulator.world.done[taken.place, taken.q]),  # as in simulator.py
     )
-    return Lesson(taken.s, taken.q, taken.a, step)
+    return Transition(taken.s, taken.q, taken.a, step)

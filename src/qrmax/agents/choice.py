@@ -16,7 +16,7 @@ def among_best(values: FloatArray | list[float], slack: float, rng: Chance) -> i
     An action counts as best if it is within `slack` times the size of the best value. Only where
     there is a choice is a random number drawn.
     """
-    row = values if isinstance(values, list) else values.tolist()
+    row: list[float] = values if isinstance(values, list) else values.tolist()
     best = max(row)
     ties = row.count(best)  # soon told, and mostly all there is to tell
     if ties == len(row) > 1:

@@ -91,6 +91,8 @@ class DQN(Agent):
 
     name = "dqn"
     perceives = True
+    told_the_machine = "dqn-rm"
+    epsilon_greedy = True
     Config = DQNConfig
     config: DQNConfig
 
@@ -102,8 +104,7 @@ class DQN(Agent):
         experience: Experience,
         observations: Observations,
     ) -> None:
-        super().__init__(sizes, config, rng, experience)
-        self.observations = observations
+        super().__init__(sizes, config, rng, experience, observations)
         self.steps = 0
         self._task_state: Single = np.eye(sizes.task_states, dtype=np.float32)  # [q, its input]
         self.check_installed()

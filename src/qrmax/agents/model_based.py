@@ -1,7 +1,7 @@
-"""What the agents that plan share: optimism, greedy choice, and a planner that keeps up.
+"""Agents that plan with an empirical model: optimistic initialisation and incremental planning.
 
-Whatever is not known is worth `v_max`, by default R_max / (1 - gamma): the most that any policy can
-collect. The agent always acts greedily; what it does not know looks best, and so it gets known.
+The value of whatever is not known is `v_max`, by default R_max / (1 - gamma), the most that any
+policy can collect. The agent acts greedily; unknown state-action pairs look best, and are explored.
 """
 
 from __future__ import annotations
@@ -9,32 +9,44 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import step_loops
-from qrmax.agents.base import AgentConfig, Ahead, Known, Play, Sizes, Tabular, as_lesson
+from qrmax.agents.base import (
+    AgentConfig,
+    AnySimulator,
+    FastForwardResult,
+    ModelCoverage,
+    RewardBounds,
+    Sizes,
+    Tabular,
+    as_transition,
+)
 from qrmax.agents.choice import among_best
 from qrmax.agents.experience import Experience
 from qrmax.agents.step_loops import Counting, Outlook
 from qrmax.empirical.counts import Counter, Counts
-from qrmax.errors import check_count, check_flag, check_range
+from qrmax.errors import check_count, check_range
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.incremental import IncrementalPlanner
+from qrmax.planning.kernels import settle
 from qrmax.seeding import Stream
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelBasedConfig(AgentConfig):
-    """Settings of the agents that plan."""
+    """Settings of the agents that plan with an empirical model."""
 
-    t_env: int = 39  # samples before what an action does counts as known
-    r_max: float = 1.0  # the most that a step pays
+    from_rewards = ("r_max",)
+
+    t_env: int = 39  # samples before a state-action pair counts as known
+    r_max: float = 1.0  # the largest reward of a step
     v_max: float | None = None  # the value of the unknown; None: r_max / (1 - gamma)
     tolerance: float = 1e-5  # changes below this, relative to the value, are not planned with
-    published: bool = False  # the rules of the published code in place of the paper's
 
     def __post_init__(self) -> None:
         AgentConfig.__post_init__(self)
@@ -43,7 +55,11 @@ class ModelBasedConfig(AgentConfig):
         if self.v_max is not None:
             check_range("v_max", self.v_max, at_least=0.0, below=1e300)
         check_range("tolerance", self.tolerance, at_least=1e-15, below=1.0)
-        check_flag("published", self.published)
+
+    @property
+    def reward_bounds(self) -> RewardBounds:
+        """No reward is above `r_max`, unless `v_max` says what is unknown is worth."""
+        return RewardBounds(highest=self.r_max if self.v_max is None else None)
 
     @property
     def slack(self) -> float:
@@ -52,20 +68,23 @@ class ModelBasedConfig(AgentConfig):
 
     @property
     def optimistic(self) -> float:
-        """The value of what is not known."""
+        """The optimistic value of whatever is not known."""
         return self.r_max / (1.0 - self.gamma) if self.v_max is None else self.v_max
 
 
 class ModelBased(Tabular):
-    """An agent with counters and a planner."""
+    """An agent with an empirical model and a planner."""
 
     config: ModelBasedConfig
     planner: IncrementalPlanner
     counters: dict[str, Counter]  # by name
 
     loop = staticmethod(step_loops.explore)
+    beside_loop = ("grow", "counting", "outlook", "ground", "make_planner")
+    kernels = (settle,)
+    quick_settings = MappingProxyType({"t_env": 2})
     joint = False  # whether the planner knows pairs (s, q) only
-    first_wins = False  # whether ties are at random only where all actions are equal
+    first_wins = False  # whether ties are broken at random only if all actions are equal
 
     def __init__(
         self, sizes: Sizes, config: ModelBasedConfig, rng: Stream, experience: Experience
@@ -79,37 +98,37 @@ class ModelBased(Tabular):
 
     @abstractmethod
     def counting(self) -> Counting:
-        """How the compiled loop counts."""
+        """The counters for the compiled loop."""
 
     def values(self, s: int, q: int) -> list[float]:
         """QT(s, q, .)."""
         return self.planner.row(self.number(s, q), 0) if self.joint else self.planner.row(s, q)
 
     def number(self, s: int, q: int) -> int:
-        """The number of a pair, for a planner that knows pairs only."""
+        """The number of the pair (s, q), for a planner that knows no machine."""
         return s * self.sizes.task_states + q
 
     def act(self, s: int, q: int) -> int:
-        """One of the best actions, each with the same chance."""
+        """Act greedily; ties are broken uniformly at random."""
         return self.choose(self.values(s, q))
 
     def choose(self, values: list[float]) -> int:
-        """One of the best actions, each with the same chance."""
+        """Choose one of the best actions, uniformly at random."""
         return among_best(values, self.slack, self.rng)
 
     @property
     def q(self) -> FloatArray:
-        """The optimistic value of every action, `[s, q, a]`."""
+        """The optimistic action values, `[s, q, a]`."""
         return self.planner.q.reshape(self.sizes)
 
     def policy(self) -> IntArray:
         """The greedy policy, `[s, q]`: the first of equally good actions."""
         return self.planner.greedy().reshape(self.sizes[:2])
 
-    def known(self) -> Known:
-        """How many pairs have been counted often enough, of all there are."""
+    def known(self) -> ModelCoverage:
+        """The pairs whose visit count has reached the threshold, of all there are."""
         counts = [(counter.counts.n, counter.threshold) for counter in self.counters.values()]
-        return Known(
+        return ModelCoverage(
             pairs=sum(int((n >= threshold).sum()) for n, threshold in counts),
             of=sum(n.size for n, _ in counts),
         )
@@ -132,7 +151,7 @@ class ModelBased(Tabular):
         )
 
     def outlook(self) -> Outlook:
-        """How the compiled loop chooses."""
+        """The planner's tables for the compiled loop."""
         env, tables = self.planner.env, self.planner.tables
         return Outlook(
             env.succ,
@@ -147,12 +166,12 @@ class ModelBased(Tabular):
             np.empty(self.sizes.actions),
         )
 
-    def ground(self, simulator: Play) -> step_loops.Ground | None:  # noqa: ARG002
-        """Where states are buckets of a plane; elsewhere there is none."""
+    def ground(self, simulator: AnySimulator) -> step_loops.Ground | None:  # noqa: ARG002
+        """The plane whose buckets are the states, for the compiled loop; None for other states."""
         return None
 
-    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
-        """Steps that complete no estimate and meet nothing new, compiled."""
+    def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
+        """Take steps that complete no estimate and lead to nothing new, compiled."""
         self.planner.forget_rows()
         taken = step_loops.explore(
             simulator.world,
@@ -163,4 +182,6 @@ class ModelBased(Tabular):
             limit,
             self.ground(simulator),
         )
-        return Ahead(taken.steps, as_lesson(taken, simulator) if taken.unlearned else None)
+        return FastForwardResult(
+            taken.steps, as_transition(taken, simulator) if taken.unlearned else None
+        )

@@ -1,8 +1,9 @@
 """The rules of the published code, where they differ from the paper's text.
 
-The paper's step tables were made with these (`published=True`); none of them is in its text:
+The paper's step tables were made with these four agents, whose names end in `-published`; none of
+their rules is in its text:
 
-- ties: an action at random only where all are equal, else the first of the best (all four agents);
+- ties: an action at random only if all are equal, else the first of the best (all four agents);
 - QR-Max and QR-MaxRM: R_max times |Q|; a triple (s, q, a) is planned with only once it has itself
   been tried after its parts had become known, so that the planner knows pairs (s, q) only;
 - QR-MaxRM counts each real sample of the world |Q| times;
@@ -36,16 +37,20 @@ class PublishedTies(ModelBased):
     """Ties as in the published code."""
 
     first_wins = True
+    in_loop = frozenset({"choose"})
 
     def choose(self, values: list[float]) -> int:
-        """The first of the best, or any where all are equal."""
+        """Choose the first of the best actions, or any if all are equal."""
         if values.count(values[0]) == len(values):
             return int(self.rng.random() * len(values))
         return values.index(max(values))
 
 
 class PublishedRMax(PublishedTies, RMax):
-    """R-Max with the published ties."""
+    """R-Max with the ties of the published code."""
+
+    name = "rmax-published"
+    told_the_machine = "rmax-rm-published"
 
 
 class Twice:
@@ -63,7 +68,10 @@ class Twice:
 
 
 class PublishedRMaxRM(PublishedRMax, RMaxRM):
-    """R-MaxRM with the published ties, counting each real step twice."""
+    """R-MaxRM with the ties of the published code, counting each real step twice."""
+
+    name = "rmax-rm-published"
+    in_loop = frozenset({"experience"})
 
     def __init__(
         self, sizes: Sizes, config: ModelBasedConfig, rng: Stream, experience: Experience
@@ -71,13 +79,16 @@ class PublishedRMaxRM(PublishedRMax, RMaxRM):
         super().__init__(sizes, config, rng, Twice(experience))
 
     def counting(self) -> Counting:
-        """How the compiled loop counts."""
+        """The counters for the compiled loop."""
         return super().counting()._replace(times=2)
 
 
 class PublishedQRMax(PublishedTies, QRMax):
-    """QR-Max as published: what it plans with are triples that it has tried."""
+    """QR-Max of the published code: plans with triples that it has tried."""
 
+    name = "qrmax-published"
+    told_the_machine = "qrmax-rm-published"
+    in_loop = frozenset({"update"})
     joint = True
 
     def __init__(
@@ -130,7 +141,7 @@ class PublishedQRMax(PublishedTies, QRMax):
         return True
 
     def counting(self) -> Counting:
-        """How the compiled loop counts."""
+        """The counters for the compiled loop."""
         return super().counting()._replace(times=self.times, untried=self.untried)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
@@ -144,7 +155,9 @@ class PublishedQRMax(PublishedTies, QRMax):
 
 
 class PublishedQRMaxRM(PublishedQRMax, QRMaxRM):
-    """QR-MaxRM as published: each sample of the world counts |Q| times."""
+    """QR-MaxRM of the published code: each sample of the world counts |Q| times."""
+
+    name = "qrmax-rm-published"
 
     def __init__(
         self, sizes: Sizes, config: QRMaxConfig, rng: Stream, experience: Experience

@@ -2,8 +2,8 @@
 
     Q(s, q, a) += alpha (r_E + r_Q + gamma max_a' Q(s', q', a') - Q(s, q, a))
 
-with the maximum replaced by 0 where the episode has ended. Explores by acting at random with
-probability epsilon and by the optimism of its first values, Q0.
+with the maximum replaced by 0 if the episode has terminated. Explores by epsilon-greedy actions and
+by optimistic initialisation, Q0.
 
 Assumes: sees the machine's state; does not know the machine. Model-free.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import step_loops
-from qrmax.agents.base import AgentConfig, Ahead, Play, Sizes, Tabular
+from qrmax.agents.base import AgentConfig, AnySimulator, FastForwardResult, Sizes, Tabular
 from qrmax.agents.choice import among_best
 from qrmax.agents.experience import Experience
 from qrmax.agents.value_rows import ValueRows
@@ -33,8 +33,8 @@ class QLearningConfig(AgentConfig):
     """Settings of Q-learning and QRM."""
 
     alpha: float = 0.1  # learning rate
-    epsilon: float = 0.1  # chance of a random action
-    q0: float = 2.0  # the first value of every action
+    epsilon: float = 0.1  # probability of a random action
+    q0: float = 2.0  # optimistic initial value of every action
 
     def __post_init__(self) -> None:
         AgentConfig.__post_init__(self)
@@ -48,6 +48,8 @@ class QLearning(Tabular):
 
     name = "q-learning"
     Config = QLearningConfig
+    told_the_machine = "qrm"
+    epsilon_greedy = True
     loop = staticmethod(step_loops.temporal_difference)
     config: QLearningConfig
 
@@ -67,13 +69,13 @@ class QLearning(Tabular):
         return self.rows.written_back()
 
     def act(self, s: int, q: int) -> int:
-        """Mostly one of the best actions, now and then any."""
+        """Act epsilon-greedily; ties are broken uniformly at random."""
         if self.rng.random() < self.config.epsilon:
             return int(self.rng.random() * self.sizes.actions)
         return among_best(self.rows[s][q], 0.0, self.rng)
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
-        """Move Q(s, q, a) towards what this step promises; never to 0 on truncation."""
+        """TD update towards the bootstrapped target; truncation still bootstraps."""
         alpha, gamma, r_env = self.config.alpha, self.config.gamma, step.r_env
         values, next_values = self.rows[s], self.rows[step.s]  # [q][a]
         for p, p_next, r_task, terminated in self.experience(q, step):
@@ -82,8 +84,8 @@ class QLearning(Tabular):
                 target += gamma * max(next_values[p_next])
             values[p][a] += alpha * (target - values[p][a])
 
-    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
-        """All of it, compiled: no step needs thought."""
+    def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
+        """Take all steps compiled: none needs planning."""
         rule = step_loops.TemporalDifference(
             self.config.alpha,
             self.config.epsilon,
@@ -98,11 +100,11 @@ class QLearning(Tabular):
             *self.numbers(simulator),
             limit,
         )
-        return Ahead(taken, None)
+        return FastForwardResult(taken, None)
 
     @property
     def q(self) -> FloatArray:
-        """The table of values, `[s, q, a]`."""
+        """The action values, `[s, q, a]`."""
         return self.qt
 
     def policy(self) -> IntArray:
@@ -111,9 +113,9 @@ class QLearning(Tabular):
         return policy
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """The table of values."""
+        """The action values."""
         return {"qt": self.qt.copy()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over a table of values."""
+        """Take over action values."""
         self.qt[:] = arrays["qt"]

@@ -44,6 +44,11 @@ class QRMaxConfig(ModelBasedConfig):
         ModelBasedConfig.__post_init__(self)
         check_count("t_task", self.t_task)
 
+    @property
+    def trusts_one_sample(self) -> bool:
+        """Whether the machine is taken for deterministic."""
+        return self.t_task == 1
+
 
 class QRMax(ModelBased):
     """QR-Max: sees the machine's state, does not know the machine, learns two small models."""
@@ -51,6 +56,8 @@ class QRMax(ModelBased):
     name = "qrmax"
     factored = True
     Config = QRMaxConfig
+    told_the_machine = "qrmax-rm"
+    in_loop = frozenset({"update"})
     config: QRMaxConfig
 
     def __init__(
@@ -116,13 +123,22 @@ class QRMax(ModelBased):
         super().restore(arrays)
 
     def counting(self) -> step_loops.Counting:
-        """How the compiled loop counts."""
+        """The counters for the compiled loop."""
         return step_loops.Counting(
             *self.env.counts,
             for_moves=self.env.for_moves,
             for_rewards=self.env.for_rewards,
             of_pairs=False,
             counterfactual=self.experience.knows_machine,
-            n_task=self.task.counts.n,
-            t_task=self.task.threshold,
+            task=step_loops.TaskFactor(
+                *self.task.counts,
+                self.task.for_moves,
+                self.task.for_rewards,
+                *self.planner.task[1:],
+                value=self.planner.tables.value,
+                moves=self.planner.moves,
+                head=self.planner.env.head,
+                gamma=self.config.gamma,
+                signed=self.planner.rules.signed,
+            ),
         )

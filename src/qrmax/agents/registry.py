@@ -1,18 +1,37 @@
-"""The agents by name. Nothing heavy is imported before an agent is asked for."""
+"""The agents by name: built in, registered, or offered by an installed distribution.
+
+    agent_class("qrmax-rm")        by name; nothing heavy is imported before an agent is asked for
+    agent_class("mine:Sarsa")      by reference; imports the module
+    agent_class(Sarsa)             the class itself
+    agent_class(Sarsa.Config())    the class that a config belongs to
+
+A name of a file is resolved by `class_in_file`, which imports no module.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from qrmax.errors import ParameterError, UnknownNameError
+from qrmax.agents.outside import agent_source
+from qrmax.errors import AgentError, ParameterError, PluginError, UnknownNameError, shown, warn
+from qrmax.plugins import EntryPoints, import_object, imported_object, is_reference
 
 if TYPE_CHECKING:
     from qrmax.agents.base import Agent, AgentConfig, Sizes
     from qrmax.agents.experience import Task
     from qrmax.problems.observations import Observations
     from qrmax.seeding import Stream
+
+AgentLike: TypeAlias = "str | type[Agent] | AgentConfig"
+"""An agent by name, as `module:Class`, as a class, or as an instance of its config."""
+
+AnyAgent = TypeVar("AnyAgent", bound="type[Agent]")
+
+GROUP = "qrmax.agents"
+"""The group of entry points that makes the agents of a distribution known."""
 
 _HOME = {  # in the paper's order
     "q-learning": "q_learning.QLearning",
@@ -21,6 +40,10 @@ _HOME = {  # in the paper's order
     "rmax-rm": "rmax_rm.RMaxRM",
     "qrmax": "qrmax.QRMax",
     "qrmax-rm": "qrmax_rm.QRMaxRM",
+    "rmax-published": "published.PublishedRMax",
+    "rmax-rm-published": "published.PublishedRMaxRM",
+    "qrmax-published": "published.PublishedQRMax",
+    "qrmax-rm-published": "published.PublishedQRMaxRM",
     "ucbvi-sb": "episodic.ucbvi.UCBVISB",
     "ucbvi-b": "episodic.ucbvi.UCBVIB",
     "ucbvi-h": "episodic.ucbvi.UCBVIH",
@@ -34,60 +57,240 @@ _HOME = {  # in the paper's order
     "dqn": "dqn.DQN",
     "dqn-rm": "dqn.DQNRM",
 }
-_PUBLISHED = {
-    "rmax": "published.PublishedRMax",
-    "rmax-rm": "published.PublishedRMaxRM",
-    "qrmax": "published.PublishedQRMax",
-    "qrmax-rm": "published.PublishedQRMaxRM",
-}
+_registered: dict[str, type[Agent]] = {}
+_installed = EntryPoints(GROUP)
 
 
-def agent_names() -> list[str]:
-    """The names of all agents."""
+# --- names
+
+
+def built_in_names() -> list[str]:
+    """The names of the agents that come with this library."""
     return list(_HOME)
 
 
-def check_agent(name: str) -> None:
-    """Raise an error that suggests the nearest name unless there is such an agent."""
-    if name not in _HOME:
-        raise UnknownNameError("agent", str(name), _HOME)
+def agent_names() -> list[str]:
+    """The names of all agents: built in, installed and registered."""
+    return list(dict.fromkeys([*_HOME, *_installed, *_registered]))
 
 
-def agent_class(name: str, *, published: bool = False) -> type[Agent]:
-    """The agent of that name; where it has rules of the published code, those if so wished."""
-    check_agent(name)
-    home = _PUBLISHED.get(name, _HOME[name]) if published else _HOME[name]
-    module, attribute = home.rsplit(".", 1)
-    found: type[Agent] = getattr(importlib.import_module(f"qrmax.agents.{module}"), attribute)
+def check_agent_name(name: str) -> None:
+    """Raise an error that suggests the nearest name unless there is such an agent.
+
+    A reference `module:Class` passes; whether there is such a class shows when it is imported.
+    """
+    if not is_reference(name) and name not in agent_names():
+        raise UnknownNameError(
+            "agent", str(name), agent_names(), hint="or module:Class, for an agent of your own"
+        )
+
+
+def names_class(name: str, cls: type[Agent]) -> bool:
+    """Whether a name is known to mean this very class; loads nothing."""
+    home = f"{cls.__module__}:{cls.__qualname__}"
+    if name in _HOME:
+        return f"{__package__}.{_HOME[name]}" == home.replace(":", ".")
+    return _registered.get(name) is cls or (name in _installed and _value(name) == home)
+
+
+def register_agent(cls: AnyAgent) -> AnyAgent:
+    """Make a class known by its name: to `train`, to studies and on the command line.
+
+    It can be used as a decorator. Registering a class once more changes nothing; one that was
+    edited and defined again, as in a notebook, takes the place of the former one. Another class
+    under the same name is an error.
+
+    Arguments:
+        cls: a subclass of `qrmax.Agent`, whose `name` is the name.
+
+    Returns the class itself.
+    """
+    from qrmax.agents.declaration import check_declared
+
+    check_declared(cls)
+    other = _taken_by(cls.name)
+    home = f"{cls.__module__}:{cls.__qualname__}"
+    if other is not None and other != home:
+        raise AgentError(
+            f"{home}: the name {cls.name!r} is that of another agent, {other}; "
+            f"give the class a name of its own: name = ..."
+        )
+    _registered[cls.name] = cls
+    return cls
+
+
+def broken_agents() -> dict[str, str]:
+    """The entry points that cannot be used, and why; loads every one of them."""
+    broken: dict[str, str] = {}
+    for name in _installed:
+        try:
+            _load_installed(name)
+        except (PluginError, AgentError) as error:
+            broken[name] = str(error)
+    return broken
+
+
+def _taken_by(name: str) -> str | None:
+    """The class that a name stands for, as `module:Class`; None for a new name."""
+    if name in _HOME:
+        module, _, attribute = _HOME[name].rpartition(".")
+        return f"{__package__}.{module}:{attribute}"
+    if name in _registered:
+        known = _registered[name]
+        return f"{known.__module__}:{known.__qualname__}"
+    return _value(name) if name in _installed else None
+
+
+def _value(name: str) -> str:
+    """What an entry point names, without the blanks that are allowed there."""
+    return "".join(_installed.found[name].value.split())
+
+
+# --- classes
+
+
+def agent_class(agent: AgentLike) -> type[Agent]:
+    """Return the class of an agent.
+
+    Arguments:
+        agent: a name, a reference `module:Class` (whose module is imported), a class, or an
+            instance of an agent's config.
+    """
+    from qrmax.agents.base import AgentConfig
+    from qrmax.agents.declaration import check_declared
+
+    if isinstance(agent, str):
+        return _class_named(agent)
+    if isinstance(agent, AgentConfig):
+        agent = agent.agent
+    if not isinstance(agent, type):
+        raise ParameterError(
+            f"agent is {shown(agent)}; allowed: a name such as 'qrmax', 'module:Class', a "
+            "subclass of qrmax.Agent, or an instance of its Config"
+        )
+    check_declared(agent)
+    return agent
+
+
+def class_in_file(reference: str, source: Mapping[str, Any] | None) -> type[Agent]:
+    """Return the class that a file names, without importing any module.
+
+    Arguments:
+        reference: what `agent_reference` gave.
+        source: what `agent_source` gave, as data; None for a built-in agent.
+
+    Raises a `PluginError` that says what to import unless the caller has imported the module,
+    registered the class, or installed it with an entry point. Warns if the class was edited.
+    """
+    from qrmax.agents.declaration import check_declared
+
+    if source is None:
+        if reference in _HOME:
+            return _class_named(reference)
+        raise UnknownNameError("agent", str(reference), _HOME)
+    wanted = f"{source['module']}:{source['class']}"
+    found = _registered.get(reference)
+    if found is None and reference in _installed:
+        found = _load_installed(reference)
+    if found is None and is_reference(wanted):
+        found = imported_object(wanted)
+    if found is None:
+        raise PluginError(
+            f"its agent {reference!r} is the class {source['class']} of the module "
+            f"{source['module']!r}, which is not imported here; loading a file imports no module: "
+            f"import {source['module']} before, or qrmax.register_agent(...) the class"
+        )
+    check_declared(found)
+    ours = agent_source(found)
+    if ours is None or ours.reference != wanted:
+        raise PluginError(
+            f"its agent {reference!r} is {wanted}, and the agent of that name here is "
+            f"{found.__module__}:{found.__qualname__}; import the right one"
+        )
+    if ours.as_data() != dict(source):
+        warn(f"agent {wanted} has changed since this was written: it may go on differently")
     return found
 
 
-def default_settings(name: str) -> dict[str, Any]:
-    """What an agent can be told, and what it takes where it is not.
+def _class_named(name: str) -> type[Agent]:
+    from qrmax.agents.declaration import check_declared
+
+    if name in _HOME:
+        module, attribute = _HOME[name].rsplit(".", 1)
+        found: type[Agent] = getattr(importlib.import_module(f"{__package__}.{module}"), attribute)
+        return found
+    if name in _registered:
+        return _registered[name]
+    if name in _installed:
+        return _load_installed(name)
+    check_agent_name(name)
+    made: type[Agent] = import_object(name)
+    check_declared(made, repr(name))
+    return made
+
+
+def _load_installed(name: str) -> type[Agent]:
+    """The class of an entry point; an error that names the entry point if it is none."""
+    from qrmax.agents.declaration import check_declared
+
+    if name in _HOME:
+        raise PluginError(
+            f"entry point {name!r} of group {GROUP!r} ({_installed.origin(name)}) is broken: a "
+            "built-in agent has that name"
+        )
+    found: type[Agent] = _installed.load(name)
+    try:
+        check_declared(found)
+    except AgentError as error:
+        raise PluginError(
+            f"entry point {name!r} of group {GROUP!r} ({_installed.origin(name)}) is broken: "
+            f"{error}"
+        ) from error
+    if found.name != name:
+        raise PluginError(
+            f"entry point {name!r} of group {GROUP!r} ({_installed.origin(name)}) is broken: its "
+            f"class calls itself {found.name!r}; both names must be the same"
+        )
+    return found
+
+
+# --- settings
+
+
+def default_settings(agent: AgentLike) -> dict[str, Any]:
+    """The settings of an agent and their defaults.
 
     >>> default_settings("qrm")
     {'gamma': 0.9, 'alpha': 0.1, 'epsilon': 0.1, 'q0': 2.0}
     """
-    return {field.name: field.default for field in dataclasses.fields(agent_class(name).Config)}
+    return {field.name: field.default for field in dataclasses.fields(agent_class(agent).Config)}
 
 
-def make_config(name: str, settings: dict[str, Any]) -> AgentConfig:
-    """The settings of an agent; an unknown one suggests the nearest.
+def given_settings(agent: AgentLike) -> dict[str, Any]:
+    """The settings that come with an agent: all of them for a config, none otherwise."""
+    if isinstance(agent, str | type):
+        return {}
+    return {field.name: getattr(agent, field.name) for field in dataclasses.fields(agent)}
+
+
+def make_config(agent: AgentLike, settings: Mapping[str, Any]) -> AgentConfig:
+    """The config of an agent; an unknown setting suggests the nearest.
 
     >>> make_config("qrmax", {"t_env": 20}).t_env
     20
     """
-    known = default_settings(name)
+    kind = agent_class(agent)
+    known = {field.name for field in dataclasses.fields(kind.Config)}
     for setting in settings:
         if setting not in known:
-            raise UnknownNameError(f"setting of {name}", str(setting), known)
+            raise UnknownNameError(f"setting of {kind.name}", str(setting), known)
     # numbers of NumPy's become Python's: single precision in a setting would spread
     plain = {key: x.item() if hasattr(x, "item") else x for key, x in settings.items()}
-    return agent_class(name).Config(**plain)
+    return kind.Config(**given_settings(agent) | plain)
 
 
 def make_agent(
-    name: str,
+    agent: AgentLike,
     sizes: Sizes,
     config: AgentConfig,
     rng: Stream,
@@ -100,22 +303,22 @@ def make_agent(
     """
     from qrmax.agents.experience import Counterfactual, Observed
 
-    kind = agent_class(name, published=getattr(config, "published", False))
+    kind = agent_class(agent)
     if kind.perceives != (observations is not None):
-        raise ParameterError(_misfit(name, perceives=kind.perceives))
+        raise ParameterError(_misfit(kind))
     experience = Counterfactual(task) if kind.knows_machine else Observed()
     shown = () if observations is None else (observations,)
     return kind(sizes, config, rng, experience, *shown)
 
 
-def _misfit(name: str, *, perceives: bool) -> str:
-    others = [other for other in _HOME if agent_class(other).perceives != perceives]
-    if perceives:
+def _misfit(kind: type[Agent]) -> str:
+    others = [other for other in _HOME if agent_class(other).perceives != kind.perceives]
+    if kind.perceives:
         return (
-            f"agent {name!r} is for worlds with real observations, such as "
+            f"agent {kind.name!r} is for worlds with real observations, such as "
             f"continuous/frozen-lake/abc; for numbered states there are: {', '.join(others)}"
         )
     return (
-        f"agent {name!r} is for worlds with numbered states, such as office/map1/exp5; for real "
-        f"observations there are: {', '.join(others)}"
+        f"agent {kind.name!r} is for worlds with numbered states, such as office/map1/exp5; for "
+        f"real observations there are: {', '.join(others)}"
     )

@@ -10,6 +10,8 @@ Assumes: sees the machine's state; does not know the machine.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from qrmax.agents import step_loops
 from qrmax.agents.base import Sizes
 from qrmax.agents.experience import Experience
@@ -25,7 +27,9 @@ class RMax(ModelBased):
 
     name = "rmax"
     Config = ModelBasedConfig
+    told_the_machine: ClassVar[str | None] = "rmax-rm"
 
+    in_loop = frozenset({"update"})
     joint = True
 
     def __init__(
@@ -68,7 +72,7 @@ class RMax(ModelBased):
             self.planner.replan()
 
     def counting(self) -> step_loops.Counting:
-        """How the compiled loop counts."""
+        """The counters for the compiled loop."""
         return step_loops.Counting(
             *self.pair.counts,
             for_moves=self.pair.for_moves,

@@ -2,10 +2,11 @@
 
 Each loop plays a tabular problem (`World`, `state` as in `problems/simulator.py`) and does what the
 Python methods of the agent do, number for number, drawing from the same random streams in the same
-order. The loops of the agents that plan stop after a step that completes an estimate, meets
-something for the first time or needs room: such a step is left to the agent's `update`, so that
-there is one way only in which a model becomes known and is planned with. Every loop also stops
-where the numbers drawn ahead run out.
+order. The loops of the agents that plan stop after a step that needs replanning, meets something
+for the first time or needs room: such a step is left to the agent's `update`, so that there is one
+way only in which a model is planned with. Estimates of the machine that complete without a backup
+(no predecessor of the state is known yet) are entered in the loop, as large worlds have thousands
+of them. Every loop also stops where the numbers drawn ahead run out.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # numba does not read annotations
 
 _S, _Q, _AGE, _OVER, _EPISODES = range(5)  # as in problems/simulator.py
 _NOTHING = -1  # as in empirical/counts.py
+_NO_EDGE = -1  # as in planning/kernels.py
 _PER_STEP = 4  # as in seeding.py
 _NEAR = 1e-9  # as in problems/plane.py
 _MIXER = 0x45D9F3B  # as in buckets.py
@@ -84,7 +86,48 @@ class Outlook(NamedTuple):
     values: FloatArray  # [a], room for those of one pair
 
 
-_NO_COUNTS = np.empty((0, 0), dtype=np.int32)
+class TaskFactor(NamedTuple):
+    """Visit counts and model of the machine factor, which a step of the loop may complete.
+
+    The arrays of a counter by (q, s') (`empirical/counts.py`) with its two thresholds, then those
+    of the planner's machine (`planning/incremental.py`).
+    """
+
+    n: IntArray  # [q, s']
+    outcome: IntArray  # [q, s', k]
+    tau: IntArray  # [q, s', k]
+    rho: FloatArray  # [q, s']
+    for_moves: int
+    for_rewards: int
+    next_state: IntArray  # [q, s', j]
+    prob: FloatArray  # [q, s', j]
+    reward: FloatArray  # [q, s']
+    value: FloatArray  # [q, s]
+    moves: BoolArray  # [q, q']
+    head: IntArray  # [s']
+    gamma: float
+    signed: bool
+
+
+_NO_NUMBERS = np.empty((0, 0), dtype=np.int32)
+_NO_LISTS = np.empty((0, 0, 0), dtype=np.int32)
+_NO_REALS = np.empty((0, 0))
+_NO_TASK_FACTOR = TaskFactor(
+    n=_NO_NUMBERS,
+    outcome=_NO_LISTS,
+    tau=_NO_LISTS,
+    rho=_NO_REALS,
+    for_moves=0,
+    for_rewards=0,
+    next_state=_NO_LISTS,
+    prob=np.empty((0, 0, 0)),
+    reward=_NO_REALS,
+    value=_NO_REALS,
+    moves=np.empty((0, 0), dtype=bool),
+    head=np.empty(0, dtype=np.int32),
+    gamma=0.0,
+    signed=False,
+)
 _NOTHING_UNTRIED = np.empty((0, 0, 0), dtype=bool)
 
 
@@ -93,9 +136,9 @@ class Counting(NamedTuple):
 
     `of_pairs`: it counts pairs ((s, q), a), what really happened so many `times` and, where
     `counterfactual`, what would have happened in the other machine states once. Otherwise it counts
-    (s, a) so many `times`, and has `n_task` for the machine, of whose other states an arrival tells
-    as well where `counterfactual`. `untried`, empty where it does not matter, marks what the
-    published code wants tried by itself.
+    (s, a) so many `times`, and has a `task` factor for the machine, of whose other states an
+    arrival tells as well where `counterfactual`. `untried`, empty where it does not matter, marks
+    what the published code wants tried by itself.
     """
 
     n: IntArray
@@ -107,8 +150,7 @@ class Counting(NamedTuple):
     of_pairs: bool
     times: int = 1
     counterfactual: bool = False
-    n_task: IntArray = _NO_COUNTS  # [q, s']
-    t_task: int = 0
+    task: TaskFactor = _NO_TASK_FACTOR
     untried: BoolArray = _NOTHING_UNTRIED  # [s, q, a]
 
 
@@ -500,6 +542,61 @@ def _count(
         n[i, j] += 1
 
 
+@_inner
+def _learns_quietly(
+    task: TaskFactor, plans: bool, q: int, s_next: int, q_next: int, r_task: float
+) -> bool:
+    """Whether a sample of (q, s') needs neither room nor a backup (see `_learn_task`)."""
+    n, outcome = task.n[q, s_next], task.outcome
+    k = 0  # where the outcome is counted
+    if n < task.for_moves:
+        while k < outcome.shape[2] and outcome[q, s_next, k] != _NOTHING:
+            if outcome[q, s_next, k] == q_next:
+                break
+            k += 1
+    quiet = k < outcome.shape[2]
+    if quiet and plans and n + 1 >= max(task.for_moves, task.for_rewards):
+        room = task.prob.shape[2]
+        paid = task.rho[q, s_next] + (r_task if n < task.for_rewards else 0.0)
+        quiet = task.head[s_next] == _NO_EDGE and k < room and (paid >= 0.0 or task.signed)
+        quiet = quiet and (n >= task.for_moves or task.moves[q, q_next])
+        for i in range(outcome.shape[2]):
+            if outcome[q, s_next, i] != _NOTHING:
+                quiet = quiet and i < room and task.moves[q, outcome[q, s_next, i]]
+    return bool(quiet)
+
+
+@_inner
+def _learn_task(
+    task: TaskFactor,
+    gain: FloatArray,
+    plans: bool,
+    q: int,
+    s_next: int,
+    q_next: int,
+    r_task: float,
+) -> None:
+    """Count a sample of (q, s'), and plan with it once there are enough.
+
+    As `Counter.record`, `Counter.estimate` and `IncrementalPlanner.learn_task` do.
+    """
+    n, outcome, tau, rho, t_moves, t_rewards = task[:6]
+    _count(n, outcome, tau, rho, t_moves, t_rewards, 1, q, s_next, q_next, r_task)
+    samples = n[q, s_next]
+    if not plans or samples < max(t_moves, t_rewards):
+        return
+    total = rho[q, s_next] / min(samples, t_rewards)
+    task.reward[q, s_next] = total
+    for k in range(task.prob.shape[2]):
+        task.prob[q, s_next, k] = 0.0
+        if k < outcome.shape[2] and outcome[q, s_next, k] != _NOTHING:
+            q_after, p = outcome[q, s_next, k], tau[q, s_next, k] / min(samples, t_moves)
+            task.next_state[q, s_next, k] = q_after
+            task.prob[q, s_next, k] = p
+            total += task.gamma * p * task.value[q_after, s_next]
+    gain[q, s_next] = total
+
+
 @_compiled
 def explore(
     world: World,
@@ -511,7 +608,7 @@ def explore(
     limit: int,
     ground: Ground | None,
 ) -> Taken:
-    """Any agent that plans, up to a step that completes something or meets something new.
+    """Any agent that plans, up to a step that needs replanning or meets something new.
 
     There are two compiled forms: without a `ground`, and, where states are buckets, with one.
     """
@@ -521,8 +618,9 @@ def explore(
     est_succ, est_prob, est_reward, gain, known_done, optimistic = outlook[:6]
     joint, slack, first, values = outlook[6:]
     n, outcome, tau, rho, t_moves, t_rewards, of_pairs = counting[:7]
-    times, counterfactual, n_task, t_task, untried = counting[7:]
-    t_env = max(t_moves, t_rewards)
+    times, counterfactual, task, untried = counting[7:]
+    n_task, t_env = task.n, max(t_moves, t_rewards)
+    t_task = max(task.for_moves, task.for_rewards)
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
     taken = 0
@@ -554,7 +652,8 @@ def explore(
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
         r_task = task_reward[q, label, j]
-        plain = s_next != _NOTHING  # whether counting is all there is to do
+        plain = s_next != _NOTHING  # whether there is neither a backup to do nor room to make
+        fresh = False  # whether the sample says something of the machine that is not known
         low, high = (0, n_q) if counterfactual else (q, q + 1)
         if not plain:
             pass
@@ -569,12 +668,18 @@ def explore(
                         plain = _counts_plainly(n, outcome, t_env, t_moves, often, x, a, x_next)
         else:
             y, x = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
-            plain = n_task[q, s_next] >= t_task and (known_done[y, x] or not terminated)
-            if ground is not None and counterfactual:  # a bucket may be entered with other labels
-                for p in range(n_q):
-                    p_next = next_state[p, label, 0]
-                    news = done[place, p_next] and not known_done[p_next, s_next]
-                    plain = plain and (terminal[p] or not news)
+            plain = known_done[y, x] or not terminated
+            fresh = n_task[q, s_next] < t_task
+            # a bucket that is known may still be entered with other labels
+            if fresh or (ground is not None and counterfactual):
+                for p in range(low, high):
+                    if plain and not terminal[p]:
+                        p_next = _long(next_state[p, label, 0]) if counterfactual else q_next
+                        r_p = task_reward[p, label, 0] if counterfactual else r_task
+                        y, x = (0, s_next * n_q + p_next) if joint else (p_next, s_next)
+                        plain = known_done[y, x] or not done[place, p_next]
+                        if plain and n_task[p, s_next] < t_task:
+                            plain = _learns_quietly(task, not joint, p, s_next, p_next, r_p)
             if n[s, a] < t_env:
                 plain = plain and _counts_plainly(n, outcome, t_env, t_moves, times, s, a, s_next)
             elif untried.size > 0:
@@ -604,8 +709,15 @@ def explore(
                     often = times if p == q else 1
                     x_next = s_next * n_q + p_next
                     _count(n, outcome, tau, rho, t_moves, t_rewards, often, x, a, x_next, r_all)
-        elif n[s, a] < t_env:
+            continue
+        if n[s, a] < t_env:
             _count(n, outcome, tau, rho, t_moves, t_rewards, times, s, a, s_next, r_env)
+        if fresh:
+            for p in range(low, high):
+                if n_task[p, s_next] < t_task and not terminal[p]:
+                    p_next = _long(next_state[p, label, 0]) if counterfactual else q_next
+                    r_p = task_reward[p, label, 0] if counterfactual else r_task
+                    _learn_task(task, gain, not joint, p, s_next, p_next, r_p)
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
 
 
@@ -613,7 +725,7 @@ def explore(
 
 
 class EpisodeCounting(NamedTuple):
-    """Counts of an agent that plans for each episode: `Seen` (successors.py), and rewards.
+    """The counters of an agent that plans each episode: `Seen` (empirical/successors.py).
 
     `joint`: it counts pairs (s, q), and what world and machine pay together. `flips`: rewards count
     as paid or not paid, with a chance that is the larger the more they are.

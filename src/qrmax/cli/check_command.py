@@ -1,4 +1,4 @@
-"""`qrmax check`: what is odd about a task, and whether two tasks are the same."""
+"""`qrmax check`: lint a task, and decide the equivalence of two."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 FAILED = 1
 OF_YOUR_OWN = (
-    "judged by what is true in built-in worlds; on your own map: --map FILE, in an environment "
-    "of your own: --propositions NAME,..."
+    "checked with the propositions of built-in worlds; for your own map: --map FILE, for your own "
+    "environment: --propositions NAME,..."
 )
-MOST_NOTES = 3  # of a kind, for people; programs get all
+MOST_NOTES = 3  # of a kind, in text output; JSON has all
 
 
 @click.command(
@@ -42,28 +42,28 @@ MOST_NOTES = 3  # of a kind, for people; programs get all
     metavar="MAP",
     multiple=True,
     shell_complete=complete_map,
-    help="Where the task is to be done, with the labels that its cells have; may be repeated.  "
+    help="Check the task with the labels of this map; may be repeated.  "
     "[default: any built-in world, with any labels]",
 )
 @click.option(
     "--propositions",
     metavar="NAME,...",
-    help="What can be true in your own environment, in place of maps.",
+    help="The propositions of your own environment, in place of maps.",
 )
 @as_json
 def check(
     task: str, other: str | None, maps: tuple[str, ...], propositions: str | None, as_json: bool
 ) -> None:
-    """Say what is odd about TASK; with OTHER, also whether the two do the same.
+    """Check TASK for probable mistakes; with OTHER, also whether the two are equivalent.
 
-    The exit code is 1 where there is a mistake or a difference. Edges that overlap are told, but
-    are no mistake: the first one wins. Nor are edges that cannot happen on the maps given.
+    The exit code is 1 if there is a mistake or a difference. Overlapping edges are reported, but
+    are not mistakes: the first one is taken. Nor are edges that no label of the given maps takes.
     """
     from qrmax.machines.checks import check_task
     from qrmax.machines.task_files import load_task
 
     machine = load_task(task)
-    there = _what_there_is(maps, propositions)
+    there = _vocabulary(maps, propositions)
     found = check_task(machine, there.propositions, there.labels)
     pair = None if other is None else _compare(machine, load_task(other), (task, other))
     name = machine.name if pair is None else pair.names[0]
@@ -82,31 +82,35 @@ def check(
         sys.exit(FAILED)
 
 
-class _There(NamedTuple):
-    """What can be true, and the labels that there are; None: any."""
+class _Vocabulary(NamedTuple):
+    """The propositions and labels that can occur; None: any."""
 
     propositions: set[str] | None
     labels: list[Label] | None
-    is_any_world: bool = False  # nothing was said of where the task is to be done
+    is_any_world: bool = False  # neither maps nor propositions were given
 
 
-def _what_there_is(maps: tuple[str, ...], named: str | None) -> _There:
-    """The labels on these maps; or what is named, and what these maps have; or what any world has.
+def _vocabulary(maps: tuple[str, ...], named: str | None) -> _Vocabulary:
+    """The labels on these maps; or the named propositions and those of these maps; or all built-in.
 
-    How what is named goes together is not known, so that any label is possible.
+    Any label over named propositions is possible, since their combinations are not known.
     """
     from qrmax.worlds.catalog import all_propositions
-    from qrmax.worlds.continuous import any_map
+    from qrmax.worlds.map_catalog import any_map
 
     labels = [label for given in maps for label in any_map(given).labels()]
     if named is not None:
         names = {name.strip() for name in named.split(",") if name.strip()}
-        return _There(names.union(*labels), None)
-    return _There(None, labels) if maps else _There(all_propositions(), None, is_any_world=True)
+        return _Vocabulary(names.union(*labels), None)
+    return (
+        _Vocabulary(None, labels)
+        if maps
+        else _Vocabulary(all_propositions(), None, is_any_world=True)
+    )
 
 
 class _Pair(NamedTuple):
-    """Two tasks side by side."""
+    """A comparison of two tasks."""
 
     names: tuple[str, str]
     read_the_start: tuple[bool, bool]
@@ -114,7 +118,7 @@ class _Pair(NamedTuple):
 
 
 def _compare(one: RewardMachine, other: RewardMachine, given: tuple[str, str]) -> _Pair:
-    """Two tasks; by what was given for them where their names do not tell them apart."""
+    """Compare two tasks, called by what was given for them if they have the same name."""
     names = given if one.name == other.name else (one.name, other.name)
     difference = one.counterexample(other)
     if difference is not None:
@@ -123,7 +127,7 @@ def _compare(one: RewardMachine, other: RewardMachine, given: tuple[str, str]) -
 
 
 def _comparison(pair: _Pair) -> dict[str, Any]:
-    """How two tasks compare, for programs."""
+    """The comparison as JSON data."""
     facts: dict[str, Any] = {
         "other": pair.names[1],
         "consume_initial": pair.read_the_start,
@@ -156,7 +160,7 @@ def _print_findings(name: str, found: list[Finding]) -> None:
 
 def _print_comparison(pair: _Pair) -> None:
     if pair.difference is None:
-        click.echo("the two do the same, whatever labels they read")
+        click.echo("the two are equivalent")
     else:
         click.echo(f"the two differ {pair.difference}")
     if any(pair.read_the_start) and not all(pair.read_the_start):

@@ -1,4 +1,4 @@
-"""`qrmax completion`: names at the press of a key."""
+"""`qrmax completion`: shell completion of names."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from qrmax.cli.problems import TASKS, complete_task
 
 
 def _read_letters(_: Any, __: Any, value: str | None) -> Mapping[str, str] | None:
-    """What letters mean, such as f=coffee,g=office."""
+    """Parse the meaning of letters, such as f=coffee,g=office."""
     if value is None:
         return None
     pairs = [entry.partition("=") for entry in value.split(",") if entry.strip()]
@@ -37,16 +37,18 @@ def _read_letters(_: Any, __: Any, value: str | None) -> Mapping[str, str] | Non
     "--letters",
     callback=_read_letters,
     metavar="f=NAME,...",
-    help="Toro Icarte's files: what letters stand for.  [default: as in the Office World]",
+    help="Toro Icarte's files: propositions of the letters.  [default: as in the Office World]",
 )
 @click.option(
-    "--compat", is_flag=True, help="Toro Icarte's files: pay for falling off, as the original does."
+    "--compat",
+    is_flag=True,
+    help="Toro Icarte's files: reward undefined labels as the original does.",
 )
 def convert(task: str, output: Path, letters: Mapping[str, str] | None, compat: bool) -> None:
-    """Write TASK to FILE, in the format that its suffix says.
+    """Write TASK to FILE, in the format of its suffix.
 
     Formats: .toml, also without a suffix; .json, .dot or .gv, .mmd or .mermaid, .hoa. Formulas,
-    .txt (Toro Icarte) and RMSpec (.json) are read only.
+    .txt (Toro Icarte) and RMSpec (.json) are read-only.
     """
     from qrmax.machines.task_files import load_task, save_task
 

@@ -1,4 +1,4 @@
-"""`qrmax curves`: how the learners of a study got better, as a picture."""
+"""`qrmax curves`: the learning curves of a study, as a picture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qrmax.cli.output import PICTURES, OutputFile, examples, picture_format, wri
 from qrmax.cli.studies import find_results, protocol_option, study_argument
 
 # those of `report.curves`, which takes long to import
-MEASURES = ("value", "success")
+MEASURES = ("value", "success", "return")
 
 
 @click.command(
@@ -24,7 +24,8 @@ MEASURES = ("value", "success")
 @click.option(
     "--measure",
     type=click.Choice(MEASURES),
-    help="What is shown: the value as a share of the optimum, or how often the task is done.  "
+    help="The y axis: the value relative to the optimum, the success rate, or the undiscounted "
+    "return of an episode.  "
     "[default: what the study judges by]",
 )
 @click.option("--log", "logarithmic", is_flag=True, help="Steps or episodes on a logarithmic axis.")
@@ -41,7 +42,7 @@ def curves(
     """Draw the learning curves of STUDY, or of the study in a results folder.
 
     A panel for each problem, a line for each learner: the median over the seeds, in a band from the
-    first to the third quartile. A run that has stopped keeps what it had reached.
+    first to the third quartile. A run that has stopped keeps its last value.
     """
     kind = picture_format(output)
     from qrmax.report.curve_plot import draw_curves

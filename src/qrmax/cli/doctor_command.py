@@ -1,4 +1,4 @@
-"""`qrmax doctor`: whether everything works here."""
+"""`qrmax doctor`: check this installation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ PACKAGES = (
     "scipy",
     "gymnasium",
     "polars",
-    "pydantic",
     "safetensors",
     "click",
     "rich",
@@ -31,7 +30,7 @@ KNOWN_VALUE = 0.0879463  # of office/map1/exp1, to six digits
 @click.command(epilog=examples("qrmax doctor --json"))
 @as_json
 def doctor(as_json: bool) -> None:
-    """Check this installation; exit with 1 where something is wrong."""
+    """Check this installation; exit with 1 if something is wrong."""
     facts = {
         "qrmax": __version__,
         "python": f"{platform.python_version()} on {platform.platform()}",
@@ -43,10 +42,12 @@ def doctor(as_json: bool) -> None:
     }
     checks = {
         "data": _check(_built_in_files_load),
+        "worlds": _check(_all_worlds_load),
         "planner": _check(_a_known_problem_is_solved),
         "gymnasium worlds": _check(_a_world_runs),
         "learner": _check(_a_learner_learns),
         "sweep": _check(_a_study_is_swept),
+        "installed agents": _check(_installed_agents_load),
     }
     healthy = all(outcome.startswith("ok") for outcome in checks.values())
     if as_json:
@@ -82,6 +83,15 @@ def _built_in_files_load() -> str:
     return f"{len(maps)} maps and {len(tasks)} tasks"
 
 
+def _all_worlds_load() -> str:
+    from qrmax.errors import PluginError
+    from qrmax.worlds.world_registry import broken_worlds, worlds
+
+    if broken := [*broken_worlds()]:
+        raise PluginError("\n".join(broken))
+    return f"{len(worlds())} worlds"
+
+
 def _a_known_problem_is_solved() -> str:
     from qrmax.planning.compilation import is_compiled
     from qrmax.planning.kernels import solve_layer
@@ -112,6 +122,15 @@ def _a_learner_learns() -> str:
     if run.reason != "exact":
         raise ArithmeticError(f"qrmax-rm did not learn office/map1/exp1: {run!r}")
     return f"near the optimum after {run.steps} steps"
+
+
+def _installed_agents_load() -> str:
+    from qrmax.agents.registry import agent_names, broken_agents, built_in_names
+    from qrmax.errors import PluginError
+
+    if broken := broken_agents():
+        raise PluginError("\n".join(broken.values()))
+    return f"{len({*agent_names()} - {*built_in_names()})} from other distributions"
 
 
 def _a_study_is_swept() -> str:

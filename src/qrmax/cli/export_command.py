@@ -1,4 +1,4 @@
-"""`qrmax export`: a problem as a model for model checkers, a policy to act by without qrmax."""
+"""`qrmax export`: a problem for model checkers, or a policy for use without qrmax."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from click.core import ParameterSource
 
 from qrmax.cli.output import OutputFile, examples
 from qrmax.cli.problems import is_continuous, make_problem, problem_options
+from qrmax.cli.world_options import ProblemCommand
 from qrmax.source import write_whole
 
 
 @click.command(
+    cls=ProblemCommand,
     epilog=examples(
         "qrmax export office/map1/exp5 -o exp5.drn",
         "qrmax export office/map1/exp5 --slip 0.1 --world-only -o map1.drn",
         "qrmax export --map my.txt --task my.toml -o my.drn",
         "qrmax export some.run -o policy.json --reader policy_reader.py",
-    )
+    ),
 )
 @problem_options
 @click.option(
@@ -37,22 +39,22 @@ from qrmax.source import write_whole
 @click.option(
     "--reader",
     type=OutputFile(),
-    help="Write the reader of policies here, too: plain Python, without qrmax or NumPy.",
+    help="Also write the policy reader to this file: plain Python, without qrmax or NumPy.",
 )
 def export(output: Path, world_only: bool, reader: Path | None, **options: Any) -> None:
     """Write PROBLEM as an explicit MDP, with labels and names of states, for model checkers.
 
-    It is the product of MDP and task, which is labelled `success` where the task has succeeded and
-    `terminal` where episodes end. There is no limit on the length of episodes in it. Storm finds
-    the optimal discounted value by the property R{"reward"}max=? [ Cdiscount=0.9 ], the largest
-    probability of success by Pmax=? [ F "success" ].
+    It is the product of MDP and task, with the label `success` in states in which the task has
+    succeeded and `terminal` in those that end episodes. It has no limit on the length of episodes.
+    Storm computes the optimal discounted value by the property R{"reward"}max=? [ Cdiscount=0.9 ],
+    the largest probability of success by Pmax=? [ F "success" ].
 
     Model files are read by `qrmax solve` and `qrmax run`, too, in place of PROBLEM.
 
-    With -o FILE.json, PROBLEM is the file of a run (`qrmax run --save`, run.save), and what is
-    written is its policy, with the task and the names of the labels, in one small file. The reader
-    keeps the state of the task and acts: see its docstring. An environment that the run was trained
-    on is not needed.
+    With -o FILE.json, PROBLEM is the file of a run (`qrmax run --save`, run.save), and its policy
+    is written, with the task and the names of the labels, in one small file. The reader tracks the
+    state of the task and acts: see its docstring. The environment that the run was trained on is
+    not needed.
     """
     if output.suffix.lower() == ".json":
         _export_policy(output, reader)
@@ -78,7 +80,7 @@ def export(output: Path, world_only: bool, reader: Path | None, **options: Any) 
 
 
 def _is_run(name: str | None) -> bool:
-    """Whether this names the file of a run, by the usual suffix."""
+    """Whether this is the name of a run file, by its suffix."""
     return name is not None and Path(name).suffix == ".run" and Path(name).is_file()
 
 
@@ -89,7 +91,7 @@ def _export_policy(output: Path, reader: Path | None) -> None:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if given and option.name not in ("problem", "output", "reader"):
             raise click.UsageError(
-                f"A policy is that of a run as it was: leave {option.opts[0]} out."
+                f"A policy is exported as it was trained: leave {option.opts[0]} out."
             )
     run = context.params["problem"]
     if run is None:

@@ -1,10 +1,12 @@
-"""`qrmax list`: what there is by name.
+"""`qrmax list`: the names of worlds, maps, tasks, agents and studies.
 
 On a terminal `qrmax list` is an overview that fits a screen; into a pipe it is everything, a line
 for each name, as `qrmax list KIND` is.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +20,10 @@ from qrmax.cli.output import (
     with_bold,
     wrapped,
 )
+from qrmax.errors import QRMaxError
+
+if TYPE_CHECKING:
+    from qrmax.worlds.world import AnyProblem, World
 
 KINDS = ("worlds", "maps", "tasks", "agents", "studies")
 
@@ -29,7 +35,7 @@ KINDS = ("worlds", "maps", "tasks", "agents", "studies")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @as_json
 def list_names(kind: str | None, as_json: bool) -> None:
-    """List the built-in worlds, maps, tasks, agents and studies, or one kind of them in full.
+    """List the worlds, maps, tasks, agents and studies, or one kind of them in full.
 
     On a terminal, `qrmax list` alone shows names only; into a pipe or a file, all kinds in full.
     """
@@ -46,12 +52,12 @@ def _list_as_json(kinds: tuple[str, ...]) -> None:
     from qrmax.machines.task_files import task_names
     from qrmax.studies.library import study_names
     from qrmax.worlds.catalog import all_names
-    from qrmax.worlds.continuous import plane_names
     from qrmax.worlds.grid import map_names
+    from qrmax.worlds.map_catalog import other_map_names
 
     names = {
         "worlds": {"worlds": all_names()},
-        "maps": {"maps": map_names(), "other_maps": plane_names()},
+        "maps": {"maps": map_names(), "other_maps": other_map_names()},
         "tasks": {"tasks": task_names()},
         "agents": {"agents": agent_names()},
         "studies": {"studies": study_names()},
@@ -64,13 +70,17 @@ def _overview() -> None:
     from qrmax.agents.registry import agent_names
     from qrmax.machines.task_files import task_names
     from qrmax.studies.library import study_names
-    from qrmax.worlds.catalog import all_names, benchmark_names
-    from qrmax.worlds.continuous import continuous_names, plane_names
+    from qrmax.worlds.catalog import all_names
     from qrmax.worlds.grid import map_names
+    from qrmax.worlds.map_catalog import other_map_names
+    from qrmax.worlds.world_registry import worlds
 
-    planes = [name for name in continuous_names() if "/office/" not in name]
-    maps, tasks = [*map_names(), *plane_names()], task_names()
-    patterns = ["office/MAP/TASK", *benchmark_names(), "continuous/office/MAP/TASK", *planes]
+    maps, tasks = [*map_names(), *other_map_names()], task_names()
+    patterns = [
+        name
+        for world in worlds()
+        for name in ([world.pattern] if world.chooses_map else world.problem_names())
+    ]
     own = [name for name in tasks if "/" not in name]
     others = len(tasks) - len(own)
     print_facts(
@@ -109,24 +119,38 @@ def _list_in_full(kinds: tuple[str, ...]) -> None:
 
 
 def _list_worlds() -> None:
-    from qrmax.worlds.catalog import benchmark_names
-    from qrmax.worlds.continuous import continuous_names
+    from qrmax.worlds.world_registry import worlds
 
-    click.echo("worlds: office/MAP/TASK, such as office/map1/exp5")
-    click.echo("benchmarks of others: office/map1/toro-icarte/t1 to t4 and")
-    for name in benchmark_names():
-        click.echo(f"  {name}")
-    click.echo("with real positions: continuous/office/MAP/TASK and")
-    for name in continuous_names():
-        if "/office/" not in name:
-            click.echo(f"  {name}")
+    found = worlds()
+    width = max(len(world.name) for world in found)
+    for world in found:
+        text = f"{world.name.ljust(width)}  {world.summary}"
+        click.echo(with_bold(world.name, wrapped(text, indent=width + 2)))
+        options = ", ".join(f"{name}={value}" for name, value in world.defaults.items())
+        for line in filter(None, (_problems(world), options)):
+            click.echo(wrapped(f"{' ' * width}  {line}", indent=width + 2))
+    click.echo()
+    click.echo(
+        wrapped("Any task goes with any world, your own too: qrmax solve river-swim --task TASK.")
+    )
+    click.echo(
+        wrapped("Options are given by their name, as in qrmax solve river-swim/patrol --size 4.")
+    )
+
+
+def _problems(world: World[AnyProblem]) -> str:
+    """The problems of a world, in a line."""
+    if world.maps is None or not world.chooses_map:
+        return ", ".join(world.problem_names())
+    tasks = [task for task in world.tasks if "/" not in task]
+    return f"{world.pattern}; maps {', '.join(world.maps.names())}; tasks {', '.join(tasks)}"
 
 
 def _list_maps() -> None:
-    from qrmax.worlds.continuous import any_map, plane_names
     from qrmax.worlds.grid import map_names
+    from qrmax.worlds.map_catalog import any_map, other_map_names
 
-    for title, names in (("map", map_names()), ("map of the world", plane_names())):
+    for title, names in (("map", map_names()), ("map of the world", other_map_names())):
         if title != "map":
             click.echo()
         rows = [
@@ -161,8 +185,11 @@ def _list_agents() -> None:
 
     width = max(map(len, agent_names()))
     for name in agent_names():
-        summary = (agent_class(name).__doc__ or "").partition("\n")[0]
-        settings = ", ".join(f"{key}={value}" for key, value in default_settings(name).items())
+        try:
+            summary = (agent_class(name).__doc__ or "").partition("\n")[0]
+            settings = ", ".join(f"{key}={value}" for key, value in default_settings(name).items())
+        except QRMaxError:  # of an entry point that is broken
+            summary, settings = "cannot be loaded", "see `qrmax doctor`"
         text = f"{name.ljust(width)}  {summary}"
         click.echo(with_bold(name, wrapped(text, indent=width + 2)))
         click.echo(wrapped(f"{' ' * width}  {settings}", indent=width + 2))

@@ -1,7 +1,7 @@
 """The command `qrmax`: its verbs, its errors, its exit codes.
 
-0 done, 1 a check or a run failed, 2 bad input, 130 interrupted. Results go to stdout, everything
-else to stderr. Nothing heavy is imported before a verb needs it, so that `qrmax --help` is quick.
+0 success, 1 a check or a run failed, 2 bad input, 130 interrupted. Results go to stdout, everything
+else to stderr. Heavy imports are deferred until a verb needs them, so that `qrmax --help` is quick.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ INTERRUPTED = 130
 )
 @click.version_option(__version__, prog_name="qrmax")
 def cli() -> None:
-    """Reinforcement learning where the reward depends on history.
+    """Reinforcement learning with non-Markovian rewards.
 
-    A task (a reward machine) says what is rewarded, a world says what can happen.
+    A problem is an environment (a world) with a labelling function, and a reward machine (a task).
     """
 
 
@@ -93,7 +93,7 @@ def main() -> None:
         _fail(shown.getvalue(), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", INTERRUPTED)
-    except OSError as error:  # a full disk under stdout, say
+    except OSError as error:  # such as a full disk under stdout
         _fail(f"error: {error}", FAILED)
 
 

@@ -1,4 +1,4 @@
-"""How results look: aligned text for people, JSON for programs."""
+"""Output of results: aligned text, or JSON."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON inste
 
 
 class OutputFile(click.Path):
-    """A file to be written; one that cannot be is refused before any work begins."""
+    """A file to be written, checked to be writable before any work begins."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """A `Path`, which would not show any more how the text ended."""
+        """Check the path as text, since a `Path` has no final slash."""
         if str(value).endswith(SEPARATORS):
             self.fail(f"{str(value)!r} is a folder and cannot be written: give a file.", param, ctx)
         check_output(value)
@@ -39,8 +39,8 @@ class OutputFile(click.Path):
 def picture_format(output: Path, formats: Iterable[str] = PICTURES, option: str = "") -> str:
     """The suffix of a file name, in lower case, if it is that of one of the formats.
 
-    Any other name is refused, so that no file says by its name that it is what it is not; `option`
-    is what to give instead, if there is such an option.
+    Any other suffix is an error, so that no file has a misleading name; `option` is suggested
+    instead, if there is one.
     """
     kind = output.suffix.lower().removeprefix(".")
     allowed = [*formats]
@@ -55,27 +55,27 @@ def picture_format(output: Path, formats: Iterable[str] = PICTURES, option: str 
 
 
 def examples(*commands: str, note: str = "") -> str:
-    """How a verb's help ends: with examples, perhaps after a note."""
+    """The end of a command's help: examples, after an optional note."""
     lines = ["Example:" if len(commands) == 1 else "Examples:", *(f"  {c}" for c in commands)]
     return "\n\n".join(filter(None, [note, "\b\n" + "\n".join(lines)]))
 
 
 def print_json(result: Mapping[str, Any]) -> None:
-    """Print a result for programs to read."""
+    """Print a result as JSON."""
     click.echo(json.dumps(result, indent=2))
 
 
 def terminal_width(file: TextIO | None = None) -> int | None:
-    """The columns of the terminal that stdout is; None for a file or a pipe, which have no end."""
+    """The width of the terminal on stdout; None for a file or a pipe."""
     if not (file or sys.stdout).isatty():
         return None
     return shutil.get_terminal_size().columns
 
 
 def wrapped(text: str, indent: int = 0, file: TextIO | None = None) -> str:
-    """A line that fits the terminal, broken between words; what follows is indented.
+    """A line wrapped to the terminal's width; continuation lines are indented.
 
-    Into a file it is one line, for programs that read lines.
+    In a file it is one line.
     """
     width = terminal_width(file)
     if width is None or len(text) <= width:
@@ -90,14 +90,14 @@ def wrapped(text: str, indent: int = 0, file: TextIO | None = None) -> str:
 
 
 def print_message(text: str) -> None:
-    """Print an error or a warning on stderr, in lines that fit the terminal."""
+    """Print an error or a warning on stderr, wrapped to the terminal's width."""
     for line in text.splitlines():
         indent = len(line) - len(line.lstrip())
         click.echo(wrapped(line, indent + 2, sys.stderr), err=True)
 
 
 def with_bold(name: str, text: str) -> str:
-    """A text that begins with a name, which is bold on a terminal that has colours."""
+    """A text whose first word is bold on a terminal with colours."""
     plain = (
         terminal_width() is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     )
@@ -112,7 +112,7 @@ def print_facts(facts: Mapping[str, Any]) -> None:
 
 
 def write_or_print(data: bytes, path: Path | None) -> None:
-    """Write a result into a file, or to stdout."""
+    """Write a result to a file, or to stdout."""
     if path is None:
         sys.stdout.buffer.write(data)
     else:
@@ -151,7 +151,7 @@ def _blocks(widths: Sequence[int], room: int | None) -> list[list[int]]:
 
 
 def nominal_text(steps: int | None) -> str:
-    """The length of the episode in which the most likely outcome always happens.
+    """The length of the episode in which every transition is the most likely one.
 
     >>> nominal_text(1), nominal_text(None)
     ('1 step, if nothing slips', 'none: no success within the limit, even if nothing slips')
@@ -162,5 +162,5 @@ def nominal_text(steps: int | None) -> str:
 
 
 def percent(share: float, digits: int = 2) -> str:
-    """A share as people read it."""
+    """A share as a percentage."""
     return f"{100 * share:.{digits}f} %"

@@ -1,8 +1,7 @@
 """Messages in the words of the command line: options in place of Python's arguments.
 
-The library names what it was given as Python does, `max_steps is 0` or `give task=...`, since most
-of its messages are read there. A verb that has an option for such an argument shows the option's
-name; what it takes by `--set` is shown as that.
+The library's messages name Python arguments, `max_steps is 0` or `give task=...`. A command that
+has an option for such an argument shows the option's name, or `--set` for hyperparameters.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ AMBIGUOUS = {"alpha"}  # the level of Welch's test, or the learning rate
 
 
 def in_options(message: str, command: click.Command | None) -> str:
-    """A message of the library as a user of this command is to read it.
+    """Rewrite a message of the library in the options of this command.
 
     >>> run = click.Command("run", params=[click.Option(["--max-steps"]), click.Option(["--set"])])
     >>> in_options("max_steps is 0; allowed: whole numbers from 1", run)
@@ -38,7 +37,7 @@ def in_options(message: str, command: click.Command | None) -> str:
 
 
 def _options(command: click.Command | None) -> Mapping[str, str]:
-    """The options of a command, by the argument that each stands for in Python."""
+    """The options of a command, by the Python argument that each stands for."""
     params = command.params if command else []
     return {
         option.removeprefix("--").replace("-", "_"): option

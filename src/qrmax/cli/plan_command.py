@@ -1,6 +1,6 @@
-"""`qrmax plan`: what the theory asks for and promises, beside what is done in practice.
+"""`qrmax plan`: thresholds and sample-complexity bounds, beside the values used in practice.
 
-Of a study it is what is left to run, and how long that takes: see `plan_study.py`.
+For a study, the remaining runs and their estimated time: see `plan_study.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from qrmax.agents.registry import check_agent, default_settings
+from qrmax.agents.registry import agent_class, default_settings
 from qrmax.cli.output import as_json, examples, percent, print_facts, print_json, print_table
 from qrmax.cli.plan_study import (
     STUDY_OPTIONS,
@@ -24,11 +24,13 @@ from qrmax.cli.plan_study import (
 )
 from qrmax.cli.problems import (
     agent_option,
+    check_agent,
     is_continuous,
     make_problem,
     problem_options,
     usual_agent,
 )
+from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import QRMaxWarning, warn
 from qrmax.theory import (
     CONCENTRATIONS,
@@ -58,21 +60,22 @@ BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": 
 
 
 @click.command(
+    cls=ProblemCommand,
     epilog=examples(
         "qrmax plan office/map3/exp5 --agent rmax --epsilon 0.1 --delta 0.05",
         "qrmax plan --map my.txt --task my.toml --gamma 0.95 --json",
         "qrmax plan paper/table4 --protocol as-published",
-    )
+    ),
 )
 @problem_options
 @agent_option
 @click.option(
-    "--epsilon", type=float, default=0.1, show_default=True, help="How far from optimal is allowed."
+    "--epsilon", type=float, default=0.1, show_default=True, help="The accuracy: epsilon-optimal."
 )
 @click.option(
-    "--delta", type=float, default=0.05, show_default=True, help="How likely failure may be."
+    "--delta", type=float, default=0.05, show_default=True, help="The failure probability."
 )
-@click.option("--gamma", type=float, default=0.9, show_default=True, help="The discount.")
+@click.option("--gamma", type=float, default=0.9, show_default=True, help="The discount factor.")
 @click.option("--r-max", type=float, help="The largest reward.  [default: that of the problem]")
 @click.option(
     "--horizon",
@@ -91,14 +94,14 @@ def plan(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Show what learning PROBLEM takes, in theory and in practice; or what a study takes.
+    """Show the sample complexity and memory of learning PROBLEM; or the cost of a study.
 
-    The theory is that of the paper (see `qrmax.theory`): how many samples an agent needs before it
-    may call something known, on how many steps its policy can be bad, and how much memory the
-    methods take. In practice far fewer samples do.
+    The theory is that of the paper (see `qrmax.theory`): the samples after which a pair counts as
+    known, the number of steps on which the policy may not be epsilon-optimal, and the memory of the
+    methods. In practice far fewer samples suffice.
 
-    Of a study, such as paper/table4 or your own TOML file, it shows how many runs there are and how
-    many are done, and estimates time and memory; nothing is run.
+    For a study, such as paper/table4 or your own TOML file, it shows how many runs there are and
+    how many are complete, and estimates time and memory; nothing is run.
     """
     study = {key: options.pop(key) for key in STUDY_OPTIONS}
     if is_study(options["problem"]):
@@ -120,10 +123,10 @@ def plan(
     if least < 0.0 or most > goal.r_max:
         warn(
             f"the theory assumes rewards from 0 to {goal.r_max:g}; a step of {problem.name!r} can "
-            f"pay from {least:g} to {most:g}, so nothing here is guaranteed"
+            f"have a reward from {least:g} to {most:g}, so nothing here is guaranteed"
         )
     practice = _practice(agent)
-    if horizon is not None and "horizon" in practice:
+    if horizon is not None and agent_class(agent).has_horizon:
         practice["horizon"] = horizon
     if horizon is None:
         horizon = problem.max_episode_steps or goal.horizon
@@ -137,11 +140,11 @@ def plan(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Outlook:
-    """What the theory says of a problem."""
+    """The theoretical bounds of a problem."""
 
     problem: str
     sizes: Sizes
-    successors: int  # the most that an action has
+    successors: int  # of a state-action pair, at most
     goal: Goal
     bounds: dict[str, dict[str, Bound]]  # by learner, then by concentration
     episode: int  # steps of one
@@ -172,7 +175,7 @@ def _look_ahead(problem: Any, goal: Goal, episode: int) -> _Outlook:
 
 
 def _table_bytes(agent: str, problem: Any, settings: dict[str, Any]) -> int:
-    """The memory of an agent's tables before it has learned anything: they hardly grow."""
+    """The memory of an agent's tables at the start: they hardly grow."""
     from qrmax.training.run import make_session  # takes a second to import
 
     with warnings.catch_warnings():
@@ -233,16 +236,17 @@ def _print_for_people(agent: str, outlook: _Outlook, practice: dict[str, Any], m
 
 
 def _practice(agent: str) -> dict[str, Any]:
-    """How an agent is used where nothing else is said."""
+    """The default settings of an agent."""
     settings = default_settings(agent)
     return {name: settings[name] for name in PRACTICE if name in settings}
 
 
 def _bound_rows(learner: str, outlook: _Outlook) -> list[tuple[str, ...]]:
-    """The thresholds and the bound of a learner, what is done in practice in the first column."""
-    sizes, settings = outlook.sizes, _practice(next(a for a in BOUND_OF if BOUND_OF[a] == learner))
+    """The thresholds and the bound of a learner, with the practical values in the first column."""
+    learning = next(agent for agent in BOUND_OF if BOUND_OF[agent] == learner)
+    sizes, settings = outlook.sizes, _practice(learning)
     bounds = [*outlook.bounds[learner].values()]
-    factored = "t_task" in settings
+    factored = agent_class(learning).factored
     known = (
         sizes.pairs * settings["t_env"] + sizes.arrivals * settings["t_task"]
         if factored
@@ -266,7 +270,7 @@ def _bound_rows(learner: str, outlook: _Outlook) -> list[tuple[str, ...]]:
 
 
 def _short(number: float | None) -> str:
-    """A number that fits a column, however large it is."""
+    """A number in a few characters, however large."""
     if number is None:
         return "-"
     if isinstance(number, int) and number < 10**7:

@@ -1,4 +1,4 @@
-"""`qrmax plan STUDY`: what is left to run, how long it takes, and how much memory."""
+"""`qrmax plan STUDY`: the remaining runs, with their estimated time and memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STUDY_OPTIONS = ("protocol", "only", "workers", "folder")
 
 
 def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that choose a study's runs."""
+    """Add the options that select a study's runs."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -36,7 +36,7 @@ def is_study(name: str | None) -> bool:
 
 
 def check_world(name: str | None) -> None:
-    """What is no problem by its name may have been meant to be a study."""
+    """Suggest a study if the name is that of no problem."""
     from qrmax.studies.library import study_names
     from qrmax.worlds.catalog import is_world, unknown_problem
 
@@ -45,7 +45,7 @@ def check_world(name: str | None) -> None:
 
 
 def refuse_options(*, of_studies: bool) -> None:
-    """A problem has no protocol, a study has no single agent, and so on."""
+    """Reject options for studies on a problem, and the other way round."""
     context = click.get_current_context()
     for option in context.command.params:
         name = option.name or ""
@@ -66,7 +66,7 @@ def plan_study(
     folder: Path | None,
     as_json: bool,
 ) -> None:
-    """Print what the rest of a study takes."""
+    """Print the estimated cost of the remaining runs."""
     from qrmax.studies.backends import count_cores
     from qrmax.studies.estimate import estimate
     from qrmax.studies.expand import load_study
@@ -139,11 +139,12 @@ def plan_study(
 
 
 def _warn_of_few_steps(study: Study) -> None:
-    """A run that ends before all its episodes have begun is no number for the table."""
+    """Warn if runs may end before all their episodes, which leaves gaps in the table."""
     if study.max_episodes is None:
         return
     specs = {cell.problem.label: cell.problem for cell in study.cells}
-    needed = study.max_episodes * max(s.make().max_episode_steps or 0 for s in specs.values())
+    limits = [getattr(spec.make(), "max_episode_steps", None) for spec in specs.values()]
+    needed = study.max_episodes * max(limit or 0 for limit in limits)
     if study.max_steps < needed:
         warn(
             f"{study.max_episodes:,} episodes may have {needed:,} steps, but max_steps is "

@@ -1,4 +1,4 @@
-"""A policy on its map."""
+"""Policies on a map, printed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 
 
 def show_moves(problem: Any, policy: Any, hopeless: Any = None) -> None:
-    """Print the map for each task state that does not end the episode, with the moves on it.
+    """Print the map for each non-terminal task state, with the policy's actions.
 
-    `hopeless[s, q]` marks where no move is worth showing.
+    `hopeless[s, q]` marks states without an action worth showing.
     """
     from qrmax.report.policy_map import moves_on_map
 
@@ -22,7 +22,7 @@ def show_moves(problem: Any, policy: Any, hopeless: Any = None) -> None:
 
 
 def show_moves_between(problem: Any, action: Callable[[Any, int, int], int]) -> None:
-    """The same where states are real positions: the moves in the middle of each cell.
+    """Print the policy's actions at the centre of each cell, for continuous positions.
 
     `action(observation, label, q)` is the policy.
     """
@@ -33,7 +33,7 @@ def show_moves_between(problem: Any, action: Callable[[Any, int, int], int]) -> 
     plane, cells = problem.plane, np.arange(problem.n_cells)
     middle = np.stack([cells % plane.columns, cells // plane.columns], axis=1) + 0.5
     seen = middle[:, : len(plane.scale)] * plane.scale
-    way = (plane.direction @ np.array(MOVES).T).argmax(axis=1)  # [a]: which move of the map it is
+    way = (plane.direction @ np.array(MOVES).T).argmax(axis=1)  # [a]: the nearest move of the map
     policy = [
         [way[action(seen[cell], int(problem.label[cell]), q)] for q in range(problem.n_task_states)]
         for cell in cells

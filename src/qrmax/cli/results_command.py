@@ -39,15 +39,14 @@ COLUMNS_FOR_PEOPLE = (
     "--format",
     "kind",
     type=click.Choice(FORMATS),
-    help="How it is written.  [default: as the file's name says; on a terminal a summary, else "
-    "csv]",
+    help="The format.  [default: by the file's suffix; on a terminal a summary, else csv]",
 )
 @click.option("--earlier", is_flag=True, help="Also runs of earlier versions of the study.")
 @click.option("-o", "--output", type=OutputFile(), help="A file.")
 def results(folder: Path, kind: str | None, earlier: bool, output: Path | None) -> None:
-    """Print the runs in DIR: on a terminal a summary, into a pipe or a file one row for each.
+    """Print the runs in DIR: on a terminal a summary, in a pipe or a file one row for each.
 
-    The summary has a row for each agent and problem. Markdown has the columns that people look at,
+    The summary has a row for each agent and problem. Markdown has the most important columns,
     CSV, JSON and Parquet have all. Damaged runs are reported on stderr; the exit code is then 1.
     """
     from qrmax.studies.results import results as read

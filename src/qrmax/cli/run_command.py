@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from qrmax.agents.registry import check_agent
+from qrmax.cli.environments import (
+    OF_ENVIRONMENTS,
+    EnvironmentOptions,
+    environment_options,
+    make_environment_of,
+    print_run,
+)
 from qrmax.cli.output import (
     NO_SUCCESS,
     OutputFile,
@@ -24,16 +30,20 @@ from qrmax.cli.output import (
 from qrmax.cli.print_moves import show_moves, show_moves_between
 from qrmax.cli.problems import (
     agent_option,
+    check_agent,
     is_continuous,
     make_problem,
     problem_options,
     usual_agent,
 )
+from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import SourceError
+from qrmax.plugins import is_reference
 from qrmax.source import check_output
 from qrmax.studies.interrupt import interruptible
 
 if TYPE_CHECKING:
+    from qrmax.agents.buckets.buckets import Buckets
     from qrmax.planning.policy_evaluation import Evaluation
     from qrmax.training.run import Run
     from qrmax.training.trainer import Session, TrainingConfig
@@ -43,7 +53,7 @@ RULE_NAMES = ("exact", "nominal", "success", "welch", "budget")
 
 
 def _read_settings(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE, as often as wanted."""
+    """Parse NAME=VALUE pairs."""
     settings = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -66,6 +76,7 @@ def _read_value(text: str) -> Any:
 
 
 @click.command(
+    cls=ProblemCommand,
     epilog=examples(
         "qrmax run office/map1/exp5 --agent qrmax-rm --seed 7 --set t_env=20",
         "qrmax run office/map1/exp5 --agent rmax --save rmax.run",
@@ -74,9 +85,11 @@ def _read_value(text: str) -> Any:
         "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
         "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
-    )
+        "qrmax run --env CliffWalking-v1 --task 'F goal' --labelling mine:labels --agent qrm",
+    ),
 )
 @problem_options
+@environment_options
 @agent_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Names the random streams.")
 @click.option(
@@ -85,63 +98,62 @@ def _read_value(text: str) -> Any:
     multiple=True,
     callback=_read_settings,
     metavar="NAME=VALUE",
-    help="A setting of the agent, such as gamma=0.95; may be given several times.",
+    help="A hyperparameter of the agent, such as gamma=0.95; may be repeated.",
 )
-@click.option(
-    "--published", is_flag=True, help="The rules of the published code, not those of the paper."
-)
-@click.option("--gamma", type=float, help="The discount; the same as --set gamma=...")
+@click.option("--gamma", type=float, help="The discount factor; the same as --set gamma=...")
 @click.option(
     "--horizon",
     type=int,
-    help="Steps that UCBVI, PSRL and OPSRL plan for; the same as --set horizon=...",
+    help="The horizon of UCBVI, PSRL and OPSRL; the same as --set horizon=...",
 )
-@click.option("--max-steps", type=int, help="Steps at most.  [default: 1000000, for DQN 100000]")
 @click.option(
-    "--max-episodes", type=int, help="Episodes at most; counted when the policy is checked."
+    "--max-steps", type=int, help="The budget in steps.  [default: 1000000, for DQN 100000]"
 )
+@click.option("--max-episodes", type=int, help="The budget in episodes, tested at each evaluation.")
 @click.option(
     "--stop",
     type=click.Choice(RULE_NAMES),
-    help="When it is good enough.  [default: exact; with real positions: success]",
+    help="The stopping rule.  [default: exact; with continuous positions: success]",
 )
 @click.option(
     "--within",
     type=float,
     help="For exact and success: the gap to the optimum.  [default: 0.05]",
 )
-@click.option("--in-a-row", type=int, help="How many checks in a row.  [default: 3, for welch 1]")
+@click.option(
+    "--in-a-row", type=int, help="Evaluations in a row that must pass.  [default: 3, for welch 1]"
+)
 @click.option(
     "--episodes",
     type=int,
     help="For welch and success: episodes per policy.  [default: 10000, for success 1000]",
 )
-@click.option("--alpha", type=float, help="For welch: the level of the test.  [default: 0.1]")
+@click.option("--alpha", type=float, help="For welch: the significance level.  [default: 0.1]")
 @click.option(
-    "--evaluate-every", type=int, default=1000, show_default=True, help="Steps between checks."
+    "--evaluate-every", type=int, default=1000, show_default=True, help="Steps between evaluations."
 )
-@click.option("--save", type=OutputFile(), help="Write the run into this file.")
+@click.option("--save", type=OutputFile(), help="Save the run to this file.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
-    help="Go on with the run in this file, and save it there.",
+    help="Resume the run in this file, and save it there.",
 )
 @click.option(
     "--export",
     type=OutputFile(),
-    help="Write the learned policy into this JSON file; see qrmax export --help.",
+    help="Write the learned policy to this JSON file; see qrmax export --help.",
 )
 @click.option(
     "--log",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the learning curve into this folder as it grows: CSV, and for TensorBoard with the "
+    help="Log the learning curve to this folder: CSV, and for TensorBoard with the "
     "extra 'log'. A name that ends in .csv is a file. --resume appends.",
 )
 @click.option(
     "--show",
     is_flag=True,
-    help="Show the learned moves on the map, one panel per task state.",
+    help="Show the learned policy on the map, one panel per task state.",
 )
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @as_json
@@ -158,9 +170,11 @@ def run(
 ) -> None:
     """Train an agent on PROBLEM, such as office/map1/exp5, until its policy is good enough.
 
-    The step reported is the first at which the policy was; a run that took all its steps without
-    says so. Ctrl-C ends a run early, and saves it where --save says.
+    The step reported is the first at which it was; a run that used up its budget says so. Ctrl-C
+    ends a run early, and saves it if --save is given.
     """
+    if show and options["env"] is not None:
+        raise click.UsageError("--show is for worlds with a map, not for --env.")
     if show and as_json:
         raise click.UsageError("--show is for people and --json for programs: give one of them.")
     if resume is not None:
@@ -184,7 +198,7 @@ def run(
     if save is not None:
         try:
             outcome.save(save)
-        except SourceError:  # a full disk, say: what was learned is at least told
+        except SourceError:  # such as a full disk: the result is still printed
             _print(outcome, session.training, as_json, {})
             raise
     if export is not None:
@@ -212,7 +226,7 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
     agent, settings = options.pop("agent"), options.pop("settings")
     agent = agent or usual_agent(options["problem"])
     rule = {key: options.pop(key) for key in ("within", "in_a_row", "episodes", "alpha")}
-    stop, published = options.pop("stop"), options.pop("published")
+    stop = options.pop("stop")
     limits = {key: options.pop(key) for key in ("seed", "max_steps", "max_episodes")}
     every = options.pop("evaluate_every")
     for name in ("gamma", "horizon"):
@@ -222,18 +236,18 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         settings |= {} if value is None else {name: value}
     check_agent(agent)
     continuous = is_continuous(options["problem"])
-    problem = make_problem(**options)
+    given_env = EnvironmentOptions(**{name: options.pop(name) for name in OF_ENVIRONMENTS})
+    env = make_environment_of(given_env, options, _read_value)
+    problem = make_problem(**options) if env is None else env
 
     from qrmax.planning.compile_notice import compile_notice
     from qrmax.training.run import make_session  # all this takes a second to import
     from qrmax.training.stopping import as_rule
     from qrmax.training.warm_up import warm_up
 
-    if published:
-        settings["published"] = True
     given = {key: value for key, value in rule.items() if value is not None}
     if stop is None:
-        stop = "success" if continuous else "exact"
+        stop = "budget" if env is not None else "success" if continuous else "exact"
     _check_rule(stop, given)
     session = make_session(
         agent,
@@ -243,8 +257,9 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         evaluate_every=every,
         **settings,
     )
-    with compile_notice(not quiet):
-        warm_up(agent, published=published)
+    if env is None:
+        with compile_notice(not quiet):
+            warm_up(agent)
     return session
 
 
@@ -262,12 +277,22 @@ def _resumed(path: Path, options: dict[str, Any]) -> Session:
     context = click.get_current_context()
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if option.name == "agent" and is_reference(options["agent"] or ""):
+            continue  # loading a file imports no module: this is how to say which one it needs
         if given and option.name in options.keys() - {"max_steps", "max_episodes"}:
             what = option.opts[0] if isinstance(option, click.Option) else "PROBLEM"
             raise click.UsageError(f"--resume goes on with a run as it was: leave {what} out.")
+    if options["agent"] is not None:
+        check_agent(options["agent"])
+
+    from qrmax.agents.registry import agent_class
     from qrmax.training.checkpoint import load_session
 
     session = load_session(path)
+    if options["agent"] is not None and agent_class(options["agent"]) is not type(session.agent):
+        raise click.UsageError(
+            f"{path} is a run of {session.agent.name}, not of --agent {options['agent']}."
+        )
     session.extend(options["max_steps"], options["max_episodes"])
     if session.progress.reason:
         click.echo(f"{path}: has met its rule; there is nothing more to do", err=True)
@@ -275,7 +300,7 @@ def _resumed(path: Path, options: dict[str, Any]) -> Session:
 
 
 def _train(session: Session, quiet: bool, log: Path | None) -> bool:
-    """Train to the end, or until Ctrl-C; returns whether it came to the end."""
+    """Train until the run stops, or until Ctrl-C; return whether it was not interrupted."""
     from qrmax.training.log import logged
     from qrmax.training.run_line import follow_run
 
@@ -292,11 +317,13 @@ def _print(
     outcome: Run, training: TrainingConfig, as_json: bool, files: dict[str, Path | None]
 ) -> None:
     rule, every = training.stop.name, training.evaluate_every
+    if outcome.problem is None:
+        print_run(outcome, rule, as_json, files)
+        return
     config = asdict(outcome.agent.config)
-    published = bool(config.pop("published", False))
     problem, evaluation = outcome.problem, outcome.evaluation
     gap, best = outcome.gap, outcome.best
-    assert problem is not None  # the command line plays problems only
+    assert problem is not None
     assert evaluation is not None
     assert gap is not None
     assert best is not None
@@ -305,7 +332,6 @@ def _print(
         print_json(
             {
                 "agent": outcome.agent.name,
-                "published": published,
                 "problem": problem.name,
                 "seed": outcome.seed,
                 "steps": outcome.steps,
@@ -332,9 +358,9 @@ def _print(
     else:
         steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
     known, sampled = outcome.agent.known(), outcome.agent.perceives
-    buckets = getattr(outcome.agent, "buckets", None)
+    buckets = _buckets(outcome)
     facts = {
-        "agent": outcome.agent.name + (" (rules of the published code)" if published else ""),
+        "agent": outcome.agent.name,
         "problem": problem.name,
         "seed": str(outcome.seed),
         "steps": steps,
@@ -358,8 +384,14 @@ def _print(
     print_facts(facts)
 
 
+def _buckets(outcome: Run) -> Buckets | None:
+    from qrmax.agents.buckets.in_buckets import InBuckets
+
+    return outcome.agent.buckets if isinstance(outcome.agent, InBuckets) else None
+
+
 def _success(outcome: Run, evaluation: Evaluation) -> dict[str, str]:
-    """How often the task is done, and how quickly."""
+    """The success rate, and the length of successful episodes."""
     share = percent(evaluation.success)
     if outcome.agent.perceives:
         length, best = evaluation.mean_length, outcome.best

@@ -1,4 +1,4 @@
-"""`qrmax show`: maps and tasks, to look at."""
+"""`qrmax show`: print or draw maps and tasks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show() -> None:
 def show_map(name: str, output: Path | None, as_json: bool) -> None:
     """Show MAP: the name of a built-in one, or your own file."""
     kind = None if output is None else picture_format(output)
-    from qrmax.worlds.continuous import any_map, cell_size
+    from qrmax.worlds.map_catalog import any_map, cell_size
     from qrmax.worlds.picture import write
 
     grid = any_map(name)
@@ -114,13 +114,13 @@ BINARY = ("png", "pdf")
     "map_",
     metavar="MAP",
     shell_complete=complete_map,
-    help="Only what can happen there: a built-in map or your own file.",
+    help="Restrict the task to the labels of this map: a built-in one or your own file.",
 )
 @click.option(
     "--format",
     "format_",
     type=click.Choice(FORMATS),
-    help="What to show it as.  [default: as the output file says, or text]",
+    help="The format.  [default: by the output file's suffix, or text]",
 )
 @click.option("-o", "--output", type=OutputFile(), help="Write it to this file instead.")
 @as_json
@@ -129,8 +129,8 @@ def show_task(
 ) -> None:
     """Show TASK: as a table, in another format, or as a picture.
 
-    With --map, or the name of a problem such as office/map1/exp5 in place of TASK, only the states
-    and edges are shown that can occur there, with guards that tell only the labels there apart.
+    With --map, or the name of a problem such as office/map1/exp5 in place of TASK, the task is
+    restricted to the labels of the map: only states and edges that can occur, with short guards.
     """
     wanted = "json" if as_json else format_
     if wanted is None:
@@ -145,10 +145,11 @@ def show_task(
 
 
 def _task(name: str, map_: str | None) -> RewardMachine:
-    """The task, on its map where one is given or named."""
+    """The task, restricted to a map if one is given or named."""
     from qrmax.machines.task_files import load_task, task_names
     from qrmax.worlds.catalog import is_world, make
-    from qrmax.worlds.continuous import task_on_map
+    from qrmax.worlds.grid import GridMap
+    from qrmax.worlds.map_catalog import task_on_map
 
     is_problem = "/" in name and is_world(name) and name not in task_names()
     if map_ is not None:
@@ -159,7 +160,7 @@ def _task(name: str, map_: str | None) -> RewardMachine:
     if not is_problem:
         return load_task(name)
     problem = make(name)
-    place = problem.name if problem.world is None else problem.world.name
+    place = problem.world.name if isinstance(problem.world, GridMap) else problem.name
     return _restricted(problem.machine, problem.labels, place)
 
 

@@ -18,6 +18,7 @@ from qrmax.cli.output import (
 )
 from qrmax.cli.print_moves import show_moves, show_moves_between
 from qrmax.cli.problems import is_continuous, make_problem, problem_options
+from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import check_count, check_range
 
 if TYPE_CHECKING:
@@ -26,28 +27,29 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=ProblemCommand,
     epilog=examples(
         "qrmax solve office/map1/exp5 --slip 0.1 --show",
         "qrmax solve office/map1/exp5 --horizon 150 --gamma 1",
         "qrmax solve --map my.txt --task my.toml --json",
         "qrmax solve continuous/frozen-lake/abc --noise 0.02",
-    )
+    ),
 )
 @problem_options
-@click.option("--gamma", type=float, default=0.9, show_default=True, help="The discount.")
+@click.option("--gamma", type=float, default=0.9, show_default=True, help="The discount factor.")
 @click.option(
     "--horizon",
     type=int,
-    help="Steps of an episode: the best policy then depends on how many are left.",
+    help="A finite horizon in steps: the optimal policy then depends on the stage.",
 )
 @click.option(
     "--per-cell",
     type=int,
-    help="Real positions: grid points along each side of a cell.  [default: until it is fine "
+    help="Continuous positions: grid points along each side of a cell.  [default: until it is fine "
     "enough]",
 )
 @click.option(
-    "--show", is_flag=True, help="Show the best moves on the map, one panel per task state."
+    "--show", is_flag=True, help="Show the optimal policy on the map, one panel per task state."
 )
 @as_json
 def solve(
@@ -60,12 +62,12 @@ def solve(
 ) -> None:
     """Solve PROBLEM exactly, such as office/map1/exp5.
 
-    Shows the discounted value of the optimal policy from the start, how likely it is to succeed,
-    how long its successful episodes are on average, and how long the run is on which nothing slips.
-    The error bound is rigorous: rounding is part of it. A problem that cannot be solved is refused.
+    Shows the discounted value of the optimal policy from the start, its success probability, the
+    mean length of its successful episodes, and the length of the episode without slips. The error
+    bound is rigorous: rounding is part of it. A problem that cannot be solved is refused.
 
-    With --horizon an episode has so many steps at most, and --gamma may be 1. A world with real
-    positions is solved on a fine grid, and the error of that is estimated.
+    With --horizon episodes have at most that many steps, and --gamma may be 1. A world with
+    continuous positions is solved on a fine grid, and the discretisation error is estimated.
     """
     if show and as_json:
         raise click.UsageError("--show is for people and --json for programs: give one of them.")

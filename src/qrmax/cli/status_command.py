@@ -1,4 +1,4 @@
-"""`qrmax status`: how far a study is."""
+"""`qrmax status`: the progress of a study."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DAMAGED = 1
 @folder_argument
 @as_json
 def status(folder: Path, as_json: bool) -> None:
-    """Show how far the study in DIR is: for each problem and agent, runs done, failed and left."""
+    """Show the progress of the study in DIR: runs done, failed and left by problem and agent."""
     from qrmax.studies.results import status as look_at
 
     found = look_at(folder)
@@ -77,7 +77,7 @@ def _print_for_people(found: Status) -> None:
 
 
 def _cell(cell: CellStatus | None) -> str:
-    """All done is one number; only where there is more to say are there three."""
+    """One number if all runs are done, otherwise three."""
     if cell is None:
         return "-"
     if cell.failed == cell.left == 0:

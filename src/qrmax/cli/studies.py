@@ -1,4 +1,4 @@
-"""The arguments and options that say which study is meant, and where its results are."""
+"""The arguments and options that select a study and its results folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _complete_study(_: Any, __: Any, incomplete: str) -> list[str | CompletionIt
 
 
 def _read_only(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, list[str]]:
-    """KEY=PATTERN, as often as wanted."""
+    """Parse KEY=PATTERN pairs."""
     only: dict[str, list[str]] = {}
     for text in texts:
         key, equals, pattern = text.partition("=")
@@ -40,7 +40,7 @@ only_option = click.option(
     multiple=True,
     callback=_read_only,
     metavar="KEY=PATTERN",
-    help="Only runs whose problem, agent or seed fits; may be given several times.",
+    help="Only runs whose problem, agent or seed matches; may be repeated.",
 )
 folder_option = click.option(
     "-o",
@@ -50,7 +50,7 @@ folder_option = click.option(
     help="The results folder.  [default: results/STUDY or results/STUDY-PROTOCOL]",
 )
 workers_option = click.option(
-    "--workers", type=int, help="How many run at the same time.  [default: one for each core]"
+    "--workers", type=int, help="Parallel runs.  [default: one for each core]"
 )
 folder_argument = click.argument(
     "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False)
@@ -58,7 +58,7 @@ folder_argument = click.argument(
 
 
 def find_results(name: str, protocol: str | None) -> tuple[Study, Path]:
-    """The study and the folder of its results that are meant by a folder's or a study's name."""
+    """The study and its results folder, given by the folder or by the study's name."""
     from qrmax.errors import StoreError, UnknownNameError
     from qrmax.studies.expand import load_study
     from qrmax.studies.library import study_names

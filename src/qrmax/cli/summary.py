@@ -1,4 +1,4 @@
-"""The summary of a results folder: a row for each problem and agent, for people at a terminal."""
+"""The summary of a results folder for a terminal: a row for each problem and agent."""
 
 from __future__ import annotations
 
@@ -16,21 +16,25 @@ if TYPE_CHECKING:
     import polars
 
 HEADS = ("agent", "runs", "reached", "median", "mean", "success", "gap")
-COLOURS = {"all": "green", "some": "yellow", "none": "red"}  # by how many runs got there
+COLOURS = {
+    "all": "green",
+    "some": "yellow",
+    "none": "red",
+}  # by how many runs met the stopping rule
 
 
 class Line(NamedTuple):
-    """A summary of the runs of an agent on a problem, in words."""
+    """A summary of the runs of an agent on a problem, as text."""
 
     problem: str
     label: str
     runs: str
     reached: str
-    median: str  # of the steps, runs that hit the budget slower than all others
-    mean: str  # of the steps of the runs that got there
-    success: str  # of the last policies, their mean
+    median: str  # of the steps, with right-censored runs as slowest
+    mean: str  # of the steps of uncensored runs
+    success: str  # mean over the last policies
     gap: str
-    state: str  # "all", "some" or "none": how many runs got there
+    state: str  # "all", "some" or "none": runs that met the stopping rule
 
 
 def lines(frame: polars.DataFrame) -> Iterator[Line]:
@@ -96,7 +100,7 @@ def notes(frame: polars.DataFrame, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def print_summary(frame: polars.DataFrame, folder: Path) -> None:
-    """Print the summary, as wide as the terminal, in colour where there is any."""
+    """Print the summary, as wide as the terminal, in colour if it has any."""
     from rich.console import Console
     from rich.text import Text
 

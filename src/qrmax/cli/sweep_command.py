@@ -40,7 +40,7 @@ INTERRUPTED = 130
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="Processes of this machine, or Ray.",
+    help="Processes on this computer, or Ray.",
 )
 @click.option("--address", help="Of a Ray cluster: auto, or ray://HOST:10001.")
 @only_option
@@ -51,10 +51,10 @@ INTERRUPTED = 130
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How much work of a run can be lost.",
+    help="The interval between checkpoints of a run.",
 )
-@click.option("--fresh", is_flag=True, help="Run again what is complete already.")
-@click.option("--verbose", is_flag=True, help="A line for each run that ends.")
+@click.option("--fresh", is_flag=True, help="Rerun complete runs, too.")
+@click.option("--verbose", is_flag=True, help="Print a line for each run that ends.")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @as_json
 def sweep(
@@ -68,9 +68,9 @@ def sweep(
 ) -> None:
     """Run all of STUDY: a built-in one such as paper/table4, or your own TOML file.
 
-    The same command goes on where it was: complete runs are skipped, unfinished ones resumed.
-    Ctrl-C has the runs under way checkpointed and ends; pressed again, it ends at once. The results
-    are the same whatever the backend and the number of workers.
+    The same command resumes a sweep: complete runs are skipped, unfinished ones resumed. Ctrl-C
+    checkpoints the current runs and ends; pressed again, it ends at once. The results do not depend
+    on the backend or the number of workers.
     """
     from qrmax.studies.expand import load_study  # all this takes a second to import
     from qrmax.studies.sweep import open_sweep
@@ -89,16 +89,16 @@ def sweep(
         click.echo(f"{summary.folder}: {summary.done:,} {runs} done{failed}{left}")
     if not finished:
         without = " without --fresh" if options["fresh"] else ""
-        click.echo(f"interrupted; the same command{without} goes on", err=True)
+        click.echo(f"interrupted; the same command{without} resumes it", err=True)
         sys.exit(INTERRUPTED)
     if summary.failed:
         sys.exit(FAILED)
 
 
 class _RayNews(io.TextIOBase):
-    """What Ray prints of its workers to stdout, which is for results: on stderr, shortened.
+    """Ray's output about its workers, shortened and redirected from stdout to stderr.
 
-    Ray quotes twenty lines of its log where one of its parts has died.
+    Ray quotes twenty lines of its log when one of its processes has died.
     """
 
     def write(self, text: str) -> int:

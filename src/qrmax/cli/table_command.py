@@ -1,4 +1,4 @@
-"""`qrmax table`: results as the paper prints them, the paper's numbers beside ours."""
+"""`qrmax table`: results in the paper's layout, beside its reference values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from qrmax.cli.output import OutputFile, examples, write_or_print
 from qrmax.cli.studies import find_results, protocol_option, study_argument
 
-FORMATS = {"md": "markdown", "tex": "latex", "csv": "csv"}  # and how a table is asked for it
+FORMATS = {"md": "markdown", "tex": "latex", "csv": "csv"}  # and the method of a table
 
 
 @click.command(
@@ -24,15 +24,15 @@ FORMATS = {"md": "markdown", "tex": "latex", "csv": "csv"}  # and how a table is
     "--format",
     "kind",
     type=click.Choice([*FORMATS]),
-    help="How it is written.  [default: as the file's name says, or md]",
+    help="The format.  [default: by the file's suffix, or md]",
 )
 @click.option("-o", "--output", type=OutputFile(), help="A file.")
 def table(study: str, protocol: str | None, kind: str | None, output: Path | None) -> None:
     """Print the table of STUDY, or of the study in a results folder.
 
-    Mean and standard deviation as papers have them, then medians, interquartile means with their
-    95 % intervals, and how likely one learner is to need fewer steps than another. Runs that hit
-    their budget are counted and shown as such, never averaged.
+    Mean and standard deviation, then medians and interquartile means with 95 % confidence
+    intervals, and the probability of improvement of one learner over another. Runs that hit their
+    budget are right-censored: counted and shown as such, never averaged.
     """
     from qrmax.report.study_table import study_table
 

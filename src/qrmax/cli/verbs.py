@@ -1,4 +1,4 @@
-"""The verbs of the command line, and what is answered to words that are none of them."""
+"""The verbs of the command line, with suggestions for unknown ones."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ TRIED = {
     "progress": "how far a study is: qrmax status DIR",
     "help": "what there is to do: qrmax --help, qrmax run --help",
 }
-"""Words that people try, and what they mean here."""
+"""Suggestions for words that people may try."""
 
 
 HYPHEN, NO_BREAK = "-", "\N{NON-BREAKING HYPHEN}"
 
 
 class WholeWords(click.HelpFormatter):
-    """Help whose lines never end within a name such as `bucket-qrmax` or `--max-steps`."""
+    """A help formatter that never breaks a name such as `bucket-qrmax` or `--max-steps`."""
 
     def write_dl(
         self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
     ) -> None:
-        """Write the options and what they mean."""
+        """Write the options with their help."""
         whole = [(first, second.replace(HYPHEN, NO_BREAK)) for first, second in rows]
         super().write_dl(whole, col_max, col_spacing)
 
@@ -73,14 +73,14 @@ class VerbContext(click.Context):
 
 
 class Verbs(click.Group):
-    """The commands; a word that is none is answered with what was probably meant."""
+    """The command group; unknown commands get a suggestion."""
 
-    current: click.Command | None = None  # what was asked for last: errors are worded for it
+    current: click.Command | None = None  # the last one invoked: errors name its options
 
     context_class = VerbContext
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a verb, and have its help keep words whole."""
+        """Add a verb, with help that keeps names whole."""
         for each in (cmd, *getattr(cmd, "commands", {}).values()):
             each.context_class = VerbContext
         super().add_command(cmd, name)
@@ -88,7 +88,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command of that name, or an error that says what to type."""
+        """The command of that name, or an error with a suggestion."""
         word = str(args[0])
         command = self.get_command(ctx, word)
         if command is None and not word.startswith("-"):
@@ -99,7 +99,7 @@ class Verbs(click.Group):
 
 
 def _nearest(word: str, names: list[str]) -> str:
-    """A command, or a word that stands for one, that is spelt much like this."""
+    """The closest command, or word that stands for one, in spelling."""
     for meant in nearest(word, [*TRIED, *names], 1):
         return f"did you mean {meant!r}?" if meant in names else TRIED[meant]
     return "what there is to do: qrmax --help"

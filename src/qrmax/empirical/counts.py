@@ -1,19 +1,18 @@
-"""What has been seen: how often, leading where, paying what.
+"""Empirical transition counts and mean rewards.
 
-QR-Max counts the world and the machine apart, with the same counter and other indices; R-Max counts
-pairs of both with that counter once more. In the paper's names, for the world:
+QR-Max keeps a counter for the environment and one for the machine, the same class with other
+indices; R-Max keeps one for their product. In the paper's notation, for the environment:
 
-    tau(s, a, s')   how often a in s led to s'         P(s' | s, a)    = tau / n
-    rho(s, a)       what it paid, in all               R_E(s, a)       = rho / n
-    n(s, a)         how often it was tried             known once n has reached the threshold
+    tau(s, a, s')   transition count                   P(s' | s, a)    = tau / n
+    rho(s, a)       sum of rewards                     R_E(s, a)       = rho / n
+    n(s, a)         visit count                        known once n reaches the threshold
 
-Only outcomes that were seen are stored: `outcome[i, j, k]` is the k-th of them, -1 where there are
-fewer.
+Only observed outcomes are stored: `outcome[i, j, k]` is the k-th of them, -1 for unused entries.
 
-Moves and rewards may have thresholds of their own (t_T and t_R of the paper's Bucket-QR-Max, whose
-four counters these are, two for each factor). Both are counted from the first sample on, each until
-it has its own number, and a pair is known once both have: so n_T is min(n, t_T), n_R is
-min(n, t_R), and one number n serves for both.
+Transitions and rewards may have separate thresholds (t_T and t_R of the paper's Bucket-QR-Max,
+whose four counters these are, two for each factor). Both are counted from the first sample, each up
+to its own threshold, and a pair is known once both are: so n_T is min(n, t_T), n_R is min(n, t_R),
+and one visit count n serves for both.
 """
 
 from __future__ import annotations
@@ -26,12 +25,13 @@ from numpy.typing import NDArray
 from qrmax.empirical.growth import padded
 from qrmax.errors import ModelError
 
-NOTHING = -1  # no outcome has been seen in this place yet
-FAR = 1e300  # no rewards add up to more
+NO_OUTCOME = -1  # an unused entry
+FOR_EVER = 2**31 - 1  # as a threshold: counts that go on
+MAX_TOTAL_REWARD = 1e300  # bound on a sum of rewards
 
 
 class Estimate(NamedTuple):
-    """What the samples of a pair say."""
+    """The maximum-likelihood estimate of a pair: outcome distribution and mean reward."""
 
     outcomes: NDArray[np.int32]  # [k]
     prob: NDArray[np.float64]  # [k]
@@ -48,9 +48,15 @@ class Counts(NamedTuple):
 
 
 class Counter:
-    """Counts samples of pairs (i, j) until each has had `threshold` of them.
+    """Counts of samples of pairs (i, j), such as state-action pairs, up to a threshold.
 
-    With `for_rewards`, so many of the first samples count for the mean reward.
+    Arguments:
+        first: the number of values of i.
+        second: the number of values of j.
+        threshold: the samples of a pair after which its transitions are known; by default counts
+            go on for ever.
+        for_rewards: the samples used for the mean reward; by default as many.
+        outcomes: initial room for distinct outcomes of a pair; grows on demand.
 
     >>> counter = Counter(2, 3, threshold=2)
     >>> counter.record(0, 1, outcome=5, reward=1.0)
@@ -66,7 +72,7 @@ class Counter:
         first: int,
         second: int,
         *,
-        threshold: int,
+        threshold: int = FOR_EVER,
         for_rewards: int | None = None,
         outcomes: int = 4,
     ) -> None:
@@ -75,7 +81,7 @@ class Counter:
         self.threshold = max(self.for_moves, self.for_rewards)  # samples that make a pair known
         self.counts = Counts(
             n=np.zeros((first, second), dtype=np.int32),
-            outcome=np.full((first, second, outcomes), NOTHING, dtype=np.int32),
+            outcome=np.full((first, second, outcomes), NO_OUTCOME, dtype=np.int32),
             tau=np.zeros((first, second, outcomes), dtype=np.int32),
             rho=np.zeros((first, second)),
         )
@@ -86,13 +92,13 @@ class Counter:
         self.threshold = max(self.for_moves, samples)
 
     def is_known(self, i: int, j: int) -> bool:
-        """Whether there are enough samples of (i, j)."""
+        """Whether (i, j) has enough samples."""
         return bool(self.counts.n[i, j] >= self.threshold)
 
     def record(self, i: int, j: int, outcome: int, reward: float) -> bool:
-        """Count a sample, unless (i, j) is known; returns whether it has just become known."""
-        n = self.counts.n.item(i, j)
-        if n >= self.threshold:
+        """Count a sample unless (i, j) is known; return whether it has just become known."""
+        n, threshold = self.counts.n.item(i, j), self.threshold
+        if n >= threshold:
             return False
         if n < self.for_moves:
             k = self._place(i, j, outcome)
@@ -102,63 +108,65 @@ class Counter:
             rho = self.counts.rho
             rho[i, j] = rho.item(i, j) + reward
         self.counts.n[i, j] = n + 1
-        return n + 1 >= self.threshold
+        return bool(n + 1 >= threshold)
 
     def estimate(self, i: int, j: int) -> Estimate:
         """The outcomes of (i, j), their probabilities, and the mean reward."""
-        n, outcome, tau, rho = (array[i, j] for array in self.counts)
-        seen = [other != NOTHING for other in outcome.tolist()].count(True)
+        n, outcome, tau, rho = [array[i, j] for array in self.counts]
+        seen = len(outcome) - outcome.tolist().count(NO_OUTCOME)
         moves, rewards = min(int(n), self.for_moves), min(int(n), self.for_rewards)
         return Estimate(outcome[:seen], tau[:seen] / moves, float(rho) / rewards)
 
     def grow(self, first: int, second: int) -> None:
-        """Make room for more pairs; what was counted stays where it is."""
+        """Enlarge the arrays for more pairs, keeping the counts."""
         n, outcome, tau, rho = self.counts
         shape = (first, second)
         self.counts = Counts(
             padded(n, *shape),
-            padded(outcome, *shape, fill=NOTHING),
+            padded(outcome, *shape, fill=NO_OUTCOME),
             padded(tau, *shape),
             padded(rho, *shape),
         )
 
     def restore(self, counts: Counts) -> None:
-        """Go on from these counts. Compiled code does not look: outcomes that are none are refused.
+        """Resume from saved counts, validated here because compiled code does not check indices.
 
-        What a pair (i, j) leads to has the same numbers as i.
+        Outcomes of (i, j) have the same range as i.
         """
         n, outcome, tau, rho = counts
         alike = outcome.shape[:2] == n.shape == rho.shape == self.counts.n.shape
         room = outcome.shape[2:] if alike else ()
         if outcome.shape != tau.shape or len(room) != 1 or room[0] < 1:
-            raise ModelError(f"counts of {self.counts.n.shape} pairs do not fit together")
-        nothing = outcome == NOTHING
-        if not ((outcome >= NOTHING) & (outcome < len(n))).all():
-            raise ModelError(f"an outcome that was counted is not one of 0 to {len(n) - 1}")
-        if (nothing[..., :-1] & ~nothing[..., 1:]).any():
-            raise ModelError("an outcome is counted after a free place")
+            raise ModelError(
+                f"inconsistent counts: shapes do not match {self.counts.n.shape} pairs"
+            )
+        unused = outcome == NO_OUTCOME
+        if not ((outcome >= NO_OUTCOME) & (outcome < len(n))).all():
+            raise ModelError(f"inconsistent counts: an outcome outside 0 to {len(n) - 1}")
+        if (unused[..., :-1] & ~unused[..., 1:]).any():
+            raise ModelError("inconsistent counts: an outcome after an unused entry")
         if not ((n >= 0) & (n <= self.threshold)).all():
-            raise ModelError(f"a pair has had a number of samples outside 0 to {self.threshold}")
-        sampled = tau.sum(axis=2, dtype=np.int64)  # outcomes make probabilities: they must add up
-        if ((tau > 0) == nothing).any() or (sampled != np.minimum(n, self.for_moves)).any():
-            raise ModelError("the outcomes of a pair are not as many as its samples")
-        if not (np.abs(rho) <= FAR).all() or rho[n == 0].any():
-            raise ModelError("the rewards of a pair do not add up to a number that they can")
+            raise ModelError(f"inconsistent counts: a visit count outside 0 to {self.threshold}")
+        sampled = tau.sum(axis=2, dtype=np.int64)  # normalised to probabilities later
+        if ((tau > 0) == unused).any() or (sampled != np.minimum(n, self.for_moves)).any():
+            raise ModelError("inconsistent counts: transition counts do not sum to the visit count")
+        if not (np.abs(rho) <= MAX_TOTAL_REWARD).all() or rho[n == 0].any():
+            raise ModelError("inconsistent counts: an impossible sum of rewards")
         self.counts = counts
 
     def _place(self, i: int, j: int, outcome: int) -> int:
-        """Where an outcome of (i, j) is counted, from now on if it is new."""
-        seen = self.counts.outcome[i, j].tolist()
+        """The entry of an outcome of (i, j), made for it if it is new."""
+        seen: list[int] = self.counts.outcome[i, j].tolist()
         if outcome in seen:
             return seen.index(outcome)
-        if NOTHING not in seen:
+        if NO_OUTCOME not in seen:
             self._double()
-            seen.append(NOTHING)
-        k = seen.index(NOTHING)
+            seen.append(NO_OUTCOME)
+        k = seen.index(NO_OUTCOME)
         self.counts.outcome[i, j, k] = outcome
         return k
 
     def _double(self) -> None:
         n, outcome, tau, rho = self.counts
         shape = (*n.shape, 2 * outcome.shape[2])
-        self.counts = Counts(n, padded(outcome, *shape, fill=NOTHING), padded(tau, *shape), rho)
+        self.counts = Counts(n, padded(outcome, *shape, fill=NO_OUTCOME), padded(tau, *shape), rho)

@@ -1,4 +1,4 @@
-"""Tables that grow."""
+"""Growing arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def padded(array: NDArray[Any], *shape: int, fill: float = 0) -> NDArray[Any]:
-    """A copy of the array whose first axes are that long, filled up at their ends.
+    """A copy of the array with its first axes enlarged to `shape`, padded at the end.
 
     >>> padded(np.ones((1, 2)), 2, fill=7).tolist()
     [[1.0, 1.0], [7.0, 7.0]]

@@ -1,8 +1,8 @@
-"""What has been seen to follow, with one list of successors for all actions of a state.
+"""Empirical transition counts with one successor list per state, shared by all actions.
 
-The actions of a state mostly lead to the same few states, with other probabilities. Where they are
-planned with together, as in `planning/finite_horizon.py`, what arriving there is worth is then
-looked up once for all of them. (`counts.py` has a list for each pair of state and action.)
+The actions of a state mostly lead to the same few states, with other probabilities. Backups of all
+actions together, as in `planning/finite_horizon.py`, then look up the value of each successor once.
+(`counts.py` has a list for each state-action pair.)
 """
 
 from __future__ import annotations
@@ -12,24 +12,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qrmax.empirical.counts import FAR, NOTHING
+from qrmax.empirical.counts import MAX_TOTAL_REWARD, NO_OUTCOME
 from qrmax.errors import ModelError
 
-ROOM = 4  # for successors, to begin with
+ROOM = 4  # for successors, initially
 
 
 class Seen(NamedTuple):
     """The arrays of `Successors`."""
 
-    n: NDArray[np.int32]  # [x, a], how often it was tried
-    rho: NDArray[np.float64]  # [x, a], what it paid, in all
-    listed: NDArray[np.int32]  # [x], how many successors were seen
-    outcome: NDArray[np.int32]  # [x, k], which; -1 where there are fewer
-    tau: NDArray[np.int32]  # [x, a, k], how often it led there
+    n: NDArray[np.int32]  # [x, a], visit count
+    rho: NDArray[np.float64]  # [x, a], sum of rewards
+    listed: NDArray[np.int32]  # [x], number of observed successors
+    outcome: NDArray[np.int32]  # [x, k], the successors; -1 for unused entries
+    tau: NDArray[np.int32]  # [x, a, k], transition count
 
 
 class Successors:
-    """Counts samples of pairs (x, a).
+    """Counts of samples of state-action pairs (x, a).
+
+    Arguments:
+        states: the number of states x.
+        actions: the number of actions a.
 
     >>> seen = Successors(6, 2)
     >>> seen.record(0, 1, outcome=5, reward=1.0)
@@ -45,12 +49,12 @@ class Successors:
             n=np.zeros((states, actions), dtype=np.int32),
             rho=np.zeros((states, actions)),
             listed=np.zeros(states, dtype=np.int32),
-            outcome=np.full((states, ROOM), NOTHING, dtype=np.int32),
+            outcome=np.full((states, ROOM), NO_OUTCOME, dtype=np.int32),
             tau=np.zeros((states, actions, ROOM), dtype=np.int32),
         )
 
     def record(self, x: int, a: int, outcome: int, reward: float) -> bool:
-        """Count a sample; returns whether no action of x had led there before."""
+        """Count a sample; return whether the outcome is a new successor of x."""
         listed = int(self.arrays.listed[x])
         known = self.arrays.outcome[x, :listed].tolist()
         is_new = outcome not in known
@@ -66,22 +70,24 @@ class Successors:
         return is_new
 
     def restore(self, seen: Seen) -> None:
-        """Go on from these counts. Compiled code does not look: what cannot be is refused."""
+        """Resume from saved counts, validated because compiled code does not check indices."""
         n, rho, listed, outcome, tau = seen
         room = outcome.shape[1] if outcome.ndim == 2 else 0
         states, actions = self.arrays.n.shape
         fits = n.shape == rho.shape == (states, actions) and listed.shape == (states,)
         if not fits or outcome.shape != (states, room) or tau.shape != (states, actions, room):
-            raise ModelError(f"counts of {self.arrays.n.shape} pairs do not fit together")
+            raise ModelError(
+                f"inconsistent counts: shapes do not match {self.arrays.n.shape} pairs"
+            )
         used = np.arange(room) < listed[:, None]
-        if room < 1 or ((outcome != NOTHING) != used).any() or (listed < 0).any():
-            raise ModelError("successors are counted that are not listed")
-        if not ((outcome >= NOTHING) & (outcome < states)).all():
-            raise ModelError(f"an outcome that was counted is not one of 0 to {states - 1}")
+        if room < 1 or ((outcome != NO_OUTCOME) != used).any() or (listed < 0).any():
+            raise ModelError("inconsistent counts: a successor that is not listed")
+        if not ((outcome >= NO_OUTCOME) & (outcome < states)).all():
+            raise ModelError(f"inconsistent counts: an outcome outside 0 to {states - 1}")
         if (tau < 0).any() or (tau.sum(axis=2, dtype=np.int64) != n).any():
-            raise ModelError("the successors of a pair are not as many as its samples")
-        if not (np.abs(rho) <= FAR).all() or rho[n == 0].any():
-            raise ModelError("the rewards of a pair do not add up to a number that they can")
+            raise ModelError("inconsistent counts: transition counts do not sum to the visit count")
+        if not (np.abs(rho) <= MAX_TOTAL_REWARD).all() or rho[n == 0].any():
+            raise ModelError("inconsistent counts: an impossible sum of rewards")
         self.arrays = seen
 
     def _double(self) -> None:
@@ -90,6 +96,6 @@ class Successors:
             n,
             rho,
             listed,
-            np.concatenate([outcome, np.full_like(outcome, NOTHING)], axis=1),
+            np.concatenate([outcome, np.full_like(outcome, NO_OUTCOME)], axis=1),
             np.concatenate([tau, np.zeros_like(tau)], axis=2),
         )

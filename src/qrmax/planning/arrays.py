@@ -103,6 +103,17 @@ class Tables(NamedTuple):
     done: BoolArray  # [q, s], the episode is over there and V is 0
 
 
+class Exploration(NamedTuple):
+    """Exploration bonuses, and optimistic values of what is unknown, by state-action pair.
+
+    A backup of (s, q, a) adds both bonuses once its model is known; until then it is `unknown`.
+    """
+
+    env_bonus: FloatArray  # [s, a], in every machine state
+    bonus: FloatArray  # [q, s, a]
+    unknown: FloatArray  # [q, s, a]
+
+
 class Rules(NamedTuple):
     """Discount factor, tolerance and limits of the computation."""
 

@@ -1,7 +1,9 @@
-"""Planning while the model is being learned: only what a change can reach is backed up again.
+"""Incremental planning on a model that is learned: only what a change can reach is backed up again.
 
-The planner starts knowing nothing, every value at `optimistic`. Each `learn_env` or `learn_task`
-enters one known part; `replan` works off what follows from it, machine layer by machine layer.
+The planner starts knowing nothing, every value at `optimistic`. `learn_env` and `learn_task` enter
+or revise the estimate of one pair, `set_bonus` and `set_unknown` change how it is explored;
+`replan` works off what follows, machine layer by machine layer. The values are then those of a full
+solve of the model as it is, up to the tolerance, whether they had to rise or to fall.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from numpy.typing import NDArray
 
 from qrmax.empirical.growth import padded
 from qrmax.errors import ModelError, check_range
-from qrmax.planning import kernels
+from qrmax.planning import kernels, snapshot_checks
 from qrmax.planning.arrays import (
     EnvModel,
+    Exploration,
     FloatArray,
     IntArray,
     Order,
@@ -26,14 +29,15 @@ from qrmax.planning.arrays import (
     Worklist,
 )
 from qrmax.planning.models import machine_layers, unlinked_env
+from qrmax.planning.snapshot_checks import MAX_VALUE, ROUNDING
 from qrmax.problems.mdp import read_only
-
-ROUNDING = 1e-9
-MOST_WORTH = 1e300  # a value beyond it might become infinite on the way
 
 
 class IncrementalPlanner:
-    """Optimistic values of a factored model that becomes known piece by piece.
+    """Optimistic values of a factored model that becomes known, and is revised, pair by pair.
+
+    `optimistic` is the value of a backup that needs something unknown: one number, or a table
+    `[s, q, a]`. Changes of a value by less than `tolerance`, relative to it, are not propagated.
 
     >>> planner = IncrementalPlanner(2, 2, 1, gamma=0.5, optimistic=2.0)
     >>> planner.learn_env(0, 0, succ=[1], prob=[1.0], reward=0.0)
@@ -44,6 +48,12 @@ class IncrementalPlanner:
     2
     >>> planner.value.tolist()
     [[1.0, 2.0], [2.0, 0.0]]
+    >>> planner.learn_env(0, 0, succ=[1, 0], prob=[0.5, 0.5], reward=0.0)  # a revised estimate
+    >>> planner.learn_task(0, 0, next_state=[0], prob=[1.0], reward=0.0)
+    >>> planner.set_bonus(0, 0, 0.25)
+    >>> _ = planner.replan()
+    >>> round(planner.value[0, 0].item(), 6)  # 0.25 + 0.5 * 1 + 0.5 * 0.5 * itself
+    1.0
     """
 
     def __init__(
@@ -53,11 +63,12 @@ class IncrementalPlanner:
         n_actions: int,
         *,
         gamma: float,
-        optimistic: float,
+        optimistic: float | FloatArray,
         tolerance: float = 1e-10,
     ) -> None:
         check_range("gamma", gamma, above=0.0, below=1.0)
-        self.rules = Rules(gamma, tolerance, float(optimistic), signed=False)
+        largest = float(np.max(optimistic))
+        self.rules = Rules(gamma, tolerance, largest, signed=largest < 0.0)
         pairs = (n_task_states, n_states)
         self._hold(unlinked_env(n_states, n_actions, 1))
         self.task = TaskModel(
@@ -73,20 +84,32 @@ class IncrementalPlanner:
         )
         self._work = _nothing_waiting(n_task_states, n_states)
         self.moves = np.eye(n_task_states, dtype=bool)  # [q, q']: seen machine moves
+        self.exploration: Exploration | None = None  # made when it is first used
         self._without_task = False
         self._rows: dict[tuple[int, int], list[float]] = {}
         self._find_order()
+        if np.ndim(optimistic):
+            unknown = self._explore_by_pair().unknown
+            unknown[:] = np.swapaxes(np.asarray(optimistic), 0, 1)
+            self.tables.value[:] = unknown.max(axis=2)
+            self._update_signed(float(unknown.min()))
 
     @classmethod
     def without_task(
-        cls, n_states: int, n_actions: int, *, gamma: float, optimistic: float, tolerance: float
+        cls,
+        n_states: int,
+        n_actions: int,
+        *,
+        gamma: float,
+        optimistic: float | FloatArray,
+        tolerance: float = 1e-10,
     ) -> IncrementalPlanner:
-        """A planner for a plain process: its machine has one state and pays nothing."""
+        """A planner for a plain MDP: its machine has one state and rewards nothing."""
         planner = cls(
             n_states, 1, n_actions, gamma=gamma, optimistic=optimistic, tolerance=tolerance
         )
         planner._without_task = True
-        planner._know_that_there_is_no_task(0)
+        planner._set_trivial_machine(0)
         return planner
 
     def _hold(self, env: EnvModel) -> None:
@@ -98,8 +121,8 @@ class IncrementalPlanner:
         self._succ, self._prob = env.succ, env.prob
         self.env = env._replace(succ=read_only(env.succ), prob=read_only(env.prob))
 
-    def _know_that_there_is_no_task(self, first: int) -> None:
-        """The machine of states from the first one on: it stays, and pays nothing."""
+    def _set_trivial_machine(self, first: int) -> None:
+        """Let the machine stay, without a reward, on arriving in any state from `first` on."""
         self.task.prob[:, first:] = 1.0
         self.task.reward[:, first:] = 0.0
         self.tables.gain[:, first:] = self.rules.gamma * self.tables.value[:, first:]
@@ -112,14 +135,27 @@ class IncrementalPlanner:
     @property
     def q(self) -> FloatArray:
         """The optimistic value of every action, `[s, q, a]`."""
-        table = kernels.action_values(self.env, self.tables, self.rules.optimistic)
+        if self.exploration is None:
+            table = kernels.action_values(self.env, self.tables, self.rules.optimistic)
+        else:
+            env_bonus, bonus, unknown = self.exploration
+            table = kernels.action_values(self.env, self.tables, np.inf)
+            table = np.where(np.isinf(table), unknown, table + (env_bonus + bonus))
+            table[self.tables.done] = 0.0
         return np.moveaxis(table, 0, 1)
 
     def q_at(self, s: int, q: int) -> FloatArray:
         """The optimistic value of every action in (s, q)."""
-        values: FloatArray = kernels.action_values_at(
-            self.env, self.tables, self.rules.optimistic, q, s
-        )
+        values: FloatArray
+        if self.exploration is None:
+            optimistic = self.rules.optimistic
+            values = kernels.action_values_at(self.env, self.tables, optimistic, q, s)
+        else:
+            env_bonus, bonus, unknown = self.exploration
+            values = kernels.action_values_at(self.env, self.tables, np.inf, q, s)
+            values = np.where(
+                np.isinf(values), unknown[q, s], values + (env_bonus[s] + bonus[q, s])
+            )
         return values
 
     def row(self, s: int, q: int) -> list[float]:
@@ -135,6 +171,8 @@ class IncrementalPlanner:
 
     def greedy(self) -> IntArray:
         """The best action of each pair, `[s, q]`: the first of equals."""
+        if self.exploration is not None:
+            return np.asarray(self.q.argmax(axis=2), dtype=np.int32)
         policy: IntArray = kernels.greedy(self.env, self.tables, self.rules.optimistic)
         return policy.T
 
@@ -146,20 +184,32 @@ class IncrementalPlanner:
         prob: Sequence[float] | FloatArray,
         reward: float,
     ) -> None:
-        """Enter the outcomes of action a in state s and its mean reward."""
+        """Enter or revise the outcomes of action a in state s, and its mean reward.
+
+        Args:
+            s: The state.
+            a: The action taken in it.
+            succ: The successors that have been seen, in any order and number.
+            prob: The estimated probability of each of them.
+            reward: The estimated mean reward.
+        """
         self._rows.clear()
-        if np.isfinite(self.env.reward[s, a]):  # its successors are linked, and links stay
-            raise ModelError(f"action {a} of state {s} is known already")
+        n_states, n_actions, width = self.env.succ.shape
+        _check_place("state", s, n_states)
+        _check_place("action", a, n_actions)
+        _check_estimate(f"action {a} in state {s}", succ, prob, reward, n_states)
         count = len(succ)
-        if count > self.env.succ.shape[2]:
+        if count > width:
             self._widen_env(count)
+        if self.env.reward[s, a] != np.inf:
+            new = np.asarray(succ, dtype=np.int32)
+            kernels.unlink_replaced(*self.env[:2], *self.env[3:], new, s, a)
+            self._prob[s, a, count:] = 0.0
         self._succ[s, a, :count] = succ
         self._prob[s, a, :count] = prob
         self.env.reward[s, a] = reward
-        self._mind_the_sign(reward)
-        pair = s * self.env.reward.shape[1] + a
-        succ, prob, _, head, link = self.env
-        kernels.env_changed(succ, prob, head, link, self._work, pair, pair + 1)
+        self._update_signed(reward)
+        self._await_backup(s, a)
 
     def learn_task(
         self,
@@ -169,8 +219,21 @@ class IncrementalPlanner:
         prob: Sequence[float] | FloatArray,
         reward: float,
     ) -> None:
-        """Enter what the machine does in q on arriving in world state s, and its mean reward."""
+        """Enter or revise what the machine does in q on arriving in state s, and its mean reward.
+
+        Args:
+            q: The machine state.
+            s: The state arrived in.
+            next_state: The machine states that have been seen to follow.
+            prob: The estimated probability of each of them.
+            reward: The estimated mean reward of the machine.
+        """
         self._rows.clear()
+        n_q, n_states = self.task.reward.shape
+        _check_place("machine state", q, n_q)
+        _check_place("state", s, n_states)
+        what = f"machine state {q} on arriving in state {s}"
+        _check_estimate(what, next_state, prob, reward, n_q)
         count = len(next_state)
         if count > self.task.prob.shape[2]:
             self._widen_task(count)
@@ -178,7 +241,7 @@ class IncrementalPlanner:
         self.task.prob[q, s] = 0.0  # what was said of it before no longer holds
         self.task.prob[q, s, :count] = prob
         self.task.reward[q, s] = reward
-        self._mind_the_sign(reward)
+        self._update_signed(reward)
         for target in next_state:
             if not self.moves[q, target]:
                 self.moves[q, target] = True
@@ -187,6 +250,8 @@ class IncrementalPlanner:
 
     def finish(self, s: int, q: int) -> bool:
         """Enter that the episode ends in (s, q), so that V is 0; returns whether that is news."""
+        _check_place("state", s, self.tables.value.shape[1])
+        _check_place("machine state", q, self.tables.value.shape[0])
         if self.tables.done[q, s]:
             return False
         self._rows.clear()
@@ -195,8 +260,71 @@ class IncrementalPlanner:
         kernels.value_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
         return True
 
+    def set_bonus(self, s: int, a: int, bonus: float, *, q: int | None = None) -> None:
+        """Add an exploration bonus to the value of (s, q, a) once it is known.
+
+        Args:
+            s: The state.
+            a: The action.
+            bonus: What is added, in place of the bonus before.
+            q: The machine state; None for a bonus in all of them, which adds to that of each.
+        """
+        env_bonus, by_task_state, _ = self._explore_by_pair()
+        table = env_bonus if q is None else by_task_state[q]
+        self._set_prospect(table, s, a, bonus, q)
+
+    def set_unknown(self, s: int, a: int, value: float, *, q: int | None = None) -> None:
+        """Set the value of (s, q, a) for as long as a part of its model is unknown.
+
+        Args:
+            s: The state.
+            a: The action.
+            value: The optimistic value, in place of the planner's `optimistic`.
+            q: The machine state; None for all of them.
+        """
+        unknown = self._explore_by_pair().unknown
+        table = np.moveaxis(unknown, 0, 2) if q is None else unknown[q]
+        self._set_prospect(table, s, a, value, q)
+
+    def _set_prospect(
+        self, table: FloatArray, s: int, a: int, number: float, q: int | None
+    ) -> None:
+        """Write a bonus or a value of the unknown, and let what depends on it wait for a backup."""
+        self._rows.clear()
+        n_states, n_actions, _ = self.env.succ.shape
+        _check_place("state", s, n_states)
+        _check_place("action", a, n_actions)
+        if not abs(number) <= MAX_VALUE:
+            raise ModelError(f"action {a} in state {s}: {number} is no bonus and no value")
+        table[s, a] = number
+        self._update_signed(number)
+        self._await_backup(s, a, q)
+
+    def _explore_by_pair(self) -> Exploration:
+        """Tables of bonuses and values of the unknown, made when they are first used."""
+        if self.exploration is None:
+            sizes = (*self.tables.value.shape, self.env.succ.shape[1])
+            self.exploration = Exploration(
+                env_bonus=np.zeros(sizes[1:]),
+                bonus=np.zeros(sizes),
+                unknown=np.full(sizes, self.rules.optimistic),
+            )
+        return self.exploration
+
+    def _await_backup(self, s: int, a: int, q: int | None = None) -> None:
+        """Link the successors of (s, a), and put (s, q) on the worklist, for one q or for all."""
+        if q is None:
+            succ, prob, _, head, link = self.env
+            pair = s * succ.shape[1] + a
+            kernels.env_changed(succ, prob, head, link, self._work, pair, pair + 1)
+        elif not self._work.waiting[q, s]:
+            ring, first, length, waiting = self._work
+            ring[q, (first[q] + length[q]) % ring.shape[1]] = s
+            length[q] += 1
+            waiting[q, s] = True
+
     def grow(self, n_states: int) -> None:
-        """Make room for more world states, of which nothing is known; between two plans."""
+        """Make room for more states, of which nothing is known; only after `replan`."""
         self._rows.clear()
         before, env, task, tables = len(self.env.head), self.env, self.task, self.tables
         n_q = len(self.moves)
@@ -221,78 +349,93 @@ class IncrementalPlanner:
             gain=padded(tables.gain, *pairs, fill=np.inf),
             done=padded(tables.done, *pairs),
         )
+        if self.exploration is not None:
+            env_bonus, bonus, unknown = self.exploration
+            self.exploration = Exploration(
+                env_bonus=padded(env_bonus, n_states),
+                bonus=padded(bonus, *pairs),
+                unknown=padded(unknown, *pairs, fill=self.rules.optimistic),
+            )
         if self._without_task:
-            self._know_that_there_is_no_task(before)
+            self._set_trivial_machine(before)
         self._work = _nothing_waiting(n_q, n_states)
 
     def replan(self) -> int:
         """Bring all values up to date; returns how many backups it took."""
         self._rows.clear()
         backups: int = kernels.settle(
-            self.env, self.task, self.tables, self._work, self._order, self.rules
+            self.env,
+            self.task,
+            self.tables,
+            self._work,
+            self._order,
+            self.rules,
+            self.exploration,
         )
         return backups
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Everything the planner knows, as named arrays (not copies)."""
+        explored = {} if self.exploration is None else self.exploration._asdict()
         return {
             **{f"env.{name}": array for name, array in self.env._asdict().items()},
             **{f"task.{name}": array for name, array in self.task._asdict().items()},
             **{f"tables.{name}": array for name, array in self.tables._asdict().items()},
             **{f"work.{name}": array for name, array in self._work._asdict().items()},
+            **{f"exploration.{name}": array for name, array in explored.items()},
             "moves": self.moves,
+            "signed": np.array([self.rules.signed]),
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a snapshot."""
+        """Resume from a snapshot."""
         self._rows.clear()
         n_q, n_states = self.tables.value.shape
-        edges = arrays["env.succ"].size
-        _check_numbers(
-            arrays,
-            {
-                "env.succ": (0, n_states),
-                "env.head": (kernels.NO_EDGE, edges),
-                "env.link": (kernels.NOT_LINKED, edges),
-                "task.label": (0, n_states),
-                "task.next_state": (0, n_q),
-                "work.ring": (0, n_states),
-                "work.first": (0, n_states),
-                "work.length": (0, n_states + 1),
-            },
-        )
+        snapshot_checks.check_indices(arrays, n_q, n_states)
         env = EnvModel(*(arrays[f"env.{name}"].copy() for name in EnvModel._fields))
         task = TaskModel(*(arrays[f"task.{name}"].copy() for name in TaskModel._fields))
         tables = Tables(*(arrays[f"tables.{name}"].copy() for name in Tables._fields))
         work = Worklist(*(arrays[f"work.{name}"].copy() for name in Worklist._fields))
-        _check_worklist(work)
-        self._check_model(env, task, tables)
+        exploration = None
+        if any(name.startswith("exploration.") for name in arrays):
+            exploration = Exploration(
+                *(arrays[f"exploration.{name}"].copy() for name in Exploration._fields)
+            )
+            snapshot_checks.check_exploration(exploration, (n_q, n_states, env.succ.shape[1]))
+        snapshot_checks.check_worklist(work)
+        self._check_model(env, task, tables, exploration, waits=bool(work.length.any()))
         self._hold(env)
         self.task, self.tables, self._work = task, tables, work
+        self.exploration = exploration
         self.moves = arrays["moves"].copy()
         self._find_order()
-        self._mind_the_sign(min(self.env.reward.min(), self.task.reward.min()))
+        self.rules = self.rules._replace(signed=bool(arrays["signed"][0]))
+        explored = () if exploration is None else exploration
+        for numbers in (env.reward, task.reward, *explored):
+            self._update_signed(float(numbers.min()))
 
-    def _check_model(self, env: EnvModel, task: TaskModel, tables: Tables) -> None:
+    def _check_model(
+        self,
+        env: EnvModel,
+        task: TaskModel,
+        tables: Tables,
+        exploration: Exploration | None,
+        *,
+        waits: bool,
+    ) -> None:
         """Refuse what no samples can have led to: planning with it might never settle."""
-        worth = self.rules.optimistic
-        factors = {"env": (env.prob, env.reward), "task": (task.prob, task.reward)}
-        for name, (prob, reward) in factors.items():
-            if not (prob >= 0.0).all() or not (prob.sum(axis=-1) <= 1.0 + ROUNDING).all():
-                raise ModelError(f"{name}.prob: the probabilities of a pair do not add up")
-            known = np.isfinite(reward)
-            if not (known | (reward == np.inf)).all():
-                raise ModelError(f"{name}.reward: not a number, or below all numbers")
-            worth += float(np.abs(reward[known]).max(initial=0.0)) / (1.0 - self.rules.gamma)
+        snapshot_checks.check_factor("env", env.prob, env.reward)
+        snapshot_checks.check_factor("task", task.prob, task.reward)
+        snapshot_checks.check_chains(env)
         if not np.array_equal(task.label, self.task.label):
             raise ModelError("task.label: the machine is not learned state by state")
-        if not worth <= MOST_WORTH or not (np.abs(tables.value) <= worth * (1 + ROUNDING)).all():
-            raise ModelError(f"tables.value: a value beyond {min(worth, MOST_WORTH):g}")
+        most = snapshot_checks.largest_value(env, task, exploration, self.rules, waits)
+        snapshot_checks.check_values(tables.value, most)
         if not np.array_equal(kernels.gains(task, tables.value, self.rules.gamma), tables.gain):
             raise ModelError("tables.gain is not what follows from the values")
 
-    def _mind_the_sign(self, reward: float) -> None:
-        """Note that there are costs: from now on what adds up may cancel."""
+    def _update_signed(self, reward: float) -> None:
+        """Note a negative number in the model: from now on what adds up may cancel."""
         if reward < 0.0 and not self.rules.signed:
             self.rules = self.rules._replace(signed=True)
 
@@ -338,31 +481,26 @@ def _nothing_waiting(n_task_states: int, n_states: int) -> Worklist:
     )
 
 
-def _check_numbers(
-    arrays: Mapping[str, NDArray[Any]], allowed: Mapping[str, tuple[int, int]]
+def _check_place(what: str, number: int, size: int) -> None:
+    """Refuse the number of a state or an action that there is not: compiled code does not look."""
+    if not 0 <= number < size:
+        raise ModelError(f"{what} {number} is not one of 0 to {size - 1}")
+
+
+def _check_estimate(
+    what: str,
+    outcomes: Sequence[int] | IntArray,
+    prob: Sequence[float] | FloatArray,
+    reward: float,
+    size: int,
 ) -> None:
-    """Refuse indices that point nowhere, and chains without an end: compiled code does not look."""
-    for one, other in (("env.succ", "env.prob"), ("task.next_state", "task.prob")):
-        if arrays[one].shape != arrays[other].shape or arrays[one].size == 0:
-            raise ModelError(f"{one} and {other} do not fit together")
-    for name, (low, high) in allowed.items():
-        array = arrays[name]
-        if array.size and not (low <= array.min() and array.max() < high):
-            raise ModelError(f"{name} points outside {low} to {high - 1}")
-    if arrays["env.link"].size != arrays["env.succ"].size:
-        raise ModelError("env.link has another size than env.succ")
-    chained = np.concatenate([arrays["env.head"], arrays["env.link"]])
-    chained = chained[chained >= 0]
-    if len(np.unique(chained)) != len(chained):
-        raise ModelError("env.link leads to an edge twice")
-    if (arrays["env.link"].ravel()[chained] == kernels.NOT_LINKED).any():
-        raise ModelError("env.link leads to an edge that is not linked")
-
-
-def _check_worklist(work: Worklist) -> None:
-    """Refuse a worklist on which not all that waits stands once."""
-    n_states = work.ring.shape[1]
-    for ring, first, length, waiting in zip(*work, strict=True):
-        listed = ring[(first + np.arange(length)) % n_states]
-        if not np.array_equal(np.sort(listed), np.flatnonzero(waiting)):
-            raise ModelError("work.ring does not have all that waits, each once")
+    """Refuse outcomes that there are not, probabilities that do not add up, rewards without end."""
+    listed, chances = (x.tolist() if isinstance(x, np.ndarray) else x for x in (outcomes, prob))
+    if len(listed) != len(chances):
+        raise ModelError(f"{what}: {len(outcomes)} outcomes and {len(prob)} probabilities")
+    if listed and not 0 <= min(listed) <= max(listed) < size:
+        raise ModelError(f"{what}: an outcome is not one of 0 to {size - 1}")
+    if chances and not (min(chances) >= 0.0 and sum(chances) <= 1.0 + ROUNDING):
+        raise ModelError(f"{what}: the probabilities are not those of a distribution")
+    if not abs(reward) <= MAX_VALUE:
+        raise ModelError(f"{what}: the mean reward is {reward}; allowed: a finite number")

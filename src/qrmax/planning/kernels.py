@@ -12,7 +12,8 @@ this is the only way in which changes spread, in a full solve as in an increment
 
 What is not known is infinite: R_E(s, a) of an untried pair, G(q, s') of an unseen one. A backup
 that meets an infinity yields the value `optimistic` instead, so that known and unknown parts of a
-model mix without a mask. In a full model nothing is infinite.
+model mix without a mask. In a full model nothing is infinite. An incremental solve may have values
+of the unknown by state-action pair instead, and exploration bonuses that are added to Q(s, q, a).
 
 **Order.** Machine layers (strongly connected components) are solved last first, and within a layer
 one machine state after the other. For one machine state, G splits into what leaving it brings,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:  # numba does not read annotations
     from qrmax.planning.arrays import (
         BoolArray,
         EnvModel,
+        Exploration,
         FloatArray,
         IntArray,
         Likeliest,
@@ -118,6 +120,43 @@ def _is_linked(succ: IntArray, link: IntArray, s: int, target: int) -> bool:
     return found
 
 
+@_compiled
+def unlink_replaced(
+    succ: IntArray,
+    prob: FloatArray,
+    head: IntArray,
+    link: IntArray,
+    new: IntArray,
+    s: int,
+    a: int,
+) -> None:
+    """Take edges of (s, a) out of their chains if `new[k]` is to be their successor instead.
+
+    Another action of s that leads to the old successor is linked in its place. Successors that are
+    dropped without another in their place stay linked, which costs needless backups at most.
+    """
+    n_actions, width = succ.shape[1:]
+    for k in range(new.size):
+        edge, target = (s * n_actions + a) * width + k, succ[s, a, k]
+        if link[edge] == NOT_LINKED or new[k] == target:
+            continue
+        if head[target] == edge:
+            head[target] = link[edge]
+        else:
+            before = head[target]
+            while link[before] != edge:
+                before = link[before]
+            link[before] = link[edge]
+        link[edge] = NOT_LINKED
+        for other in range(n_actions):
+            for j in range(width):
+                leads = succ[s, other, j] == target and prob[s, other, j] > 0.0
+                if other != a and leads and not _is_linked(succ, link, s, target):
+                    edge = (s * n_actions + other) * width + j
+                    link[edge] = head[target]
+                    head[target] = edge
+
+
 def link_predecessors(succ: IntArray, prob: FloatArray) -> tuple[IntArray, IntArray]:
     """The chains of predecessors of a whole world."""
     head = np.full(succ.shape[0], NO_EDGE, dtype=np.int32)
@@ -136,7 +175,7 @@ def env_changed(
     begin: int,
     end: int,
 ) -> None:
-    """Pairs (s, a) have become known: those with the numbers s |A| + a from `begin` on.
+    """Pairs (s, a) have become known or changed: those numbered s |A| + a from `begin` on.
 
     Their successors are entered into the chains of predecessors, and each s waits for a backup with
     every machine state of the worklist.
@@ -660,12 +699,19 @@ def value_changed(
 
 @_compiled
 def settle(
-    env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, order: Order, rules: Rules
+    env: EnvModel,
+    task: TaskModel,
+    tables: Tables,
+    work: Worklist,
+    order: Order,
+    rules: Rules,
+    exploration: Exploration | None,
 ) -> int:
     """Work off the list, layer by layer; returns the number of backups.
 
-    This loop is where learners spend their time, so it reads flat arrays and rows of tables, with
-    unsigned numbers, which need no check for being negative: together twice as fast.
+    There are two compiled forms, without and with `exploration`. Learners spend their time in this
+    loop, so it reads flat arrays and rows of tables, with unsigned numbers, which need no check for
+    being negative: together twice as fast.
     """
     all_succ, all_prob, reward, head, link = env
     succ, prob = all_succ.reshape(-1), all_prob.reshape(-1)
@@ -692,16 +738,24 @@ def settle(
                 if done_q[s]:
                     continue
                 backups += 1
-                new, action = _best_of_row(
-                    succ, prob, reward, gain_q, optimistic, per_state, n_actions, width, s
-                )
+                if exploration is None:
+                    new, action = _best_of_row(
+                        succ, prob, reward, gain_q, optimistic, per_state, n_actions, width, s
+                    )
+                else:
+                    new, action = _best_explored(
+                        all_succ, all_prob, reward, gain, exploration, q, s
+                    )
                 change = abs(new - value_q[s])
                 if change <= tolerance * abs(new) + _NEGLIGIBLE:
                     continue
-                if signed and change <= tolerance * _mass(
-                    all_succ, all_prob, reward, gain, q, s, action
-                ):
-                    continue
+                if signed:
+                    mass = _mass(all_succ, all_prob, reward, gain, q, s, action)
+                    if exploration is not None:
+                        mass += abs(exploration.env_bonus[s, action])
+                        mass += abs(exploration.bonus[q, s, action])
+                    if mass < np.inf and change <= tolerance * mass:
+                        continue
                 value_q[s] = new
                 busy = True
                 for i in range(feeder_ends[q - 1] if q > 0 else 0, feeder_ends[q]):
@@ -741,6 +795,29 @@ def _best_of_row(
             edge += _wide(1)
         if total == np.inf:
             total = optimistic
+        if total > best:
+            best, action = total, a
+    return best, action
+
+
+@_inlined
+def _best_explored(
+    succ: IntArray,
+    prob: FloatArray,
+    reward: FloatArray,
+    gain: FloatArray,
+    exploration: Exploration,
+    q: int,
+    s: int,
+) -> tuple[float, int]:
+    """V(s, q) and the first action that attains it, with bonuses and values of the unknown."""
+    best, action = -np.inf, 0
+    for a in range(succ.shape[1]):
+        total = _action_value(succ, prob, reward, gain, np.inf, q, s, a)
+        if total == np.inf:
+            total = exploration.unknown[q, s, a]
+        else:
+            total += exploration.env_bonus[s, a] + exploration.bonus[q, s, a]
         if total > best:
             best, action = total, a
     return best, action

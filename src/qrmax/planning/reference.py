@@ -54,16 +54,20 @@ def solve_optimistic(
     gamma: float,
     known_env: BoolArray,
     known_task: BoolArray,
-    optimistic: float,
+    optimistic: float | FloatArray,
+    bonus: float | FloatArray = 0.0,
 ) -> FloatArray:
-    """V if only some (s, a), (q, s') are known; a backup that needs more is `optimistic`."""
+    """V if only some (s, a), (q, s') are known; a backup that needs more is `optimistic`.
+
+    Others have a `bonus` added. Both may be tables `[s, q, a]`.
+    """
     listed = (problem.mdp.prob > 0)[:, :, :, None]  # [s, a, k, 1]
     arrivals = known_task.T[problem.mdp.succ]  # [s, a, k, q]
     covered = (arrivals | ~listed).all(axis=2) & known_env[:, :, None]  # [s, a, q]
     usable = np.moveaxis(covered, 2, 1)  # [s, q, a]
-    value = np.where(problem.done(), 0.0, optimistic)
+    value = np.where(problem.done(), 0.0, np.max(optimistic))
     for _ in range(_sweeps(gamma)):
-        table = np.where(usable, action_values(problem, value, gamma), optimistic)
+        table = np.where(usable, action_values(problem, value, gamma) + bonus, optimistic)
         value = np.where(problem.done(), 0.0, table.max(axis=2))
     return value
 

@@ -1,6 +1,6 @@
-"""A problem whose states are positions in a plane, and playing it.
+"""NMRDPs whose states are positions in a plane, and their simulator.
 
-It is to real positions what `Problem` is to numbered states: a world, what is true where, and a
+The counterpart of `Problem` for real-valued positions: a world, a labelling function, and a
 task. The world is a plane of cells (see `plane.py`); a label belongs to the cell that a move ends
 in, and so does the end of an episode.
 """
@@ -27,10 +27,18 @@ from qrmax.seeding import Chance
 
 
 class ContinuousProblem:
-    """A plane, what is true in each of its cells, and what is wanted.
+    """An NMRDP in a plane: its dynamics, a label for each cell, and a reward machine.
 
-    `label[cell]` numbers the label of a cell in `labels`; an episode ends in `terminal` cells, and
-    starts in the middle of the `start` cell.
+    Arguments:
+        plane: the dynamics: directions, noise, walls and rewards of the cells.
+        machine: the task.
+        labels: the distinct labels, each a set of propositions.
+        label: `label[cell]` numbers the label of a cell in `labels`.
+        terminal: `terminal[cell]` is whether episodes end in that cell.
+        start: the cell in whose middle episodes start.
+        max_episode_steps: the step after which episodes are truncated; None for never.
+        name: its name, for messages and files.
+        world: the map, for drawing.
 
     >>> import qrmax
     >>> qrmax.make("continuous/frozen-lake/abc")
@@ -74,22 +82,22 @@ class ContinuousProblem:
 
     @property
     def n_cells(self) -> int:
-        """How many cells the plane has."""
+        """The number of cells of the plane."""
         return len(self.label)
 
     @property
     def n_task_states(self) -> int:
-        """How many machine states there are."""
+        """The number of machine states."""
         return len(self.machine.states)
 
     @property
     def n_actions(self) -> int:
-        """How many actions there are."""
+        """The number of actions."""
         return len(self.plane.direction)
 
     @cached_property
     def observations(self) -> Observations:
-        """What can be observed: positions."""
+        """The space of observations: positions."""
         size = np.array([self.plane.columns, self.n_cells // self.plane.columns], dtype=float)
         scale = self.plane.scale
         return Observations(np.zeros(len(scale)), size[: len(scale)] * scale)
@@ -110,7 +118,7 @@ class ContinuousProblem:
 
     @property
     def start_position(self) -> tuple[float, float]:
-        """Where episodes start, in cells: the middle of the start cell."""
+        """The start of episodes, in cells: the middle of the start cell."""
         row, column = divmod(self.start, self.plane.columns)
         return column + 0.5, row + 0.5
 
@@ -121,7 +129,7 @@ class ContinuousProblem:
 
     @property
     def judged(self) -> ContinuousProblem:
-        """What policies are judged by: this problem, or that of the plain task if it is shaped."""
+        """The problem by which policies are evaluated: itself, or without reward shaping."""
         return unshaped(self)
 
     def label_of(self, observation: Any, info: Any = None) -> int:  # noqa: ARG002
@@ -130,11 +138,11 @@ class ContinuousProblem:
         return int(self.label[cell_of(self.plane, x, y)])
 
     def done(self) -> NDArray[np.bool_]:
-        """Where episodes end, `[cell, q]`."""
+        """The pairs of cell and machine state that end the episode, `[cell, q]`."""
         return self.terminal[:, None] | self.table.terminal[None, :]
 
     def reward_range(self) -> tuple[float, float]:
-        """The least and the most that a step can pay, world and task together."""
+        """The least and the greatest reward of a transition, of world and task together."""
         env, task = self.plane.reward, self.table.reward
         return float(env.min() + task.min()), float(env.max() + task.max())
 
@@ -201,22 +209,22 @@ class PlaneSimulator:
 
     @property
     def episodes(self) -> int:
-        """How many episodes have begun."""
+        """The number of episodes that have begun."""
         return int(self.state[EPISODES])
 
     def observation(self) -> FloatArray:
-        """What is observed now."""
+        """Return the current observation."""
         scale = self.problem.plane.scale
         return self.position[: len(scale)] * scale
 
     @property
     def place(self) -> int:
-        """What the end of an episode depends on: the cell."""
+        """The cell, on which the end of an episode depends."""
         x, y = self.position.tolist()
         return cell_of(self.problem.plane, x, y)
 
     def stand(self, position: ArrayLike) -> None:
-        """Go on from a position; an error where it is not in the plane."""
+        """Continue from a position; a `ModelError` if it is not in the plane."""
         columns = self.problem.plane.columns
         rows = self.problem.n_cells // columns
         x, y = np.asarray(position, dtype=np.float64).tolist()
@@ -274,7 +282,7 @@ class PlaneSimulator:
 
 
 def _world(problem: ContinuousProblem) -> World:
-    """What a simulator needs besides the plane; states are cells, and have no successor lists."""
+    """The arrays of a simulator besides the plane; states are cells, without successor lists."""
     table, done = problem.table, problem.done()
     start = np.zeros(done.shape)
     start[problem.start, table.initial[problem.label[problem.start]]] = 1.0

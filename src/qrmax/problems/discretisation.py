@@ -69,12 +69,12 @@ class FineGrid:
 
     @property
     def size(self) -> int:
-        """How many points a cell has."""
+        """The number of points in a cell."""
         return len(self.x) * len(self.y)
 
     @property
     def n_states(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return len(self.plane.wall) * self.size
 
     @property
@@ -137,7 +137,7 @@ def discretise(problem: ContinuousProblem, per_cell: int | tuple[int, int]) -> P
 
 
 class _Axis(NamedTuple):
-    """Where moves along one axis can end: the m-th of the likely points, and how likely it is.
+    """End points of moves along one axis: the m-th of the likely ones, and its probability.
 
     Cells that can be left equally far back and forth are of one kind, and share an entry.
     """
@@ -150,7 +150,7 @@ class _Axis(NamedTuple):
 
 
 def _successors(problem: ContinuousProblem, grid: FineGrid) -> tuple[NDArray[np.int32], FloatArray]:
-    """Where each action leads from each point, and how likely, `[s, a, k]`."""
+    """Successors of each point and action, and their probabilities, `[s, a, k]`."""
     n_actions = problem.n_actions
     _check_size(grid, n_successors(problem, grid))
     x, y = _axis(grid, grid.x, 0), _axis(grid, grid.y, 1)
@@ -182,7 +182,7 @@ def n_successors(problem: ContinuousProblem, grid: FineGrid) -> int:
 def _block(
     grid: FineGrid, x: _Axis, y: _Axis, cells: IndexArray, a: int
 ) -> tuple[NDArray[np.int32], FloatArray]:
-    """Where one action leads from the points of some cells, `[s, k]`: first along x, then y."""
+    """Successors of the points of some cells under one action, `[s, k]`: first along x, then y."""
     kind, way = x.kind[cells], x.way[a]
     column = cells[:, None, None] + x.shift[kind, way]  # [cell, i, m]
     kind_there, way_there = y.kind[column], y.way[a]
@@ -311,7 +311,7 @@ def _bend(weight: FloatArray, bend: FloatArray, skew: FloatArray) -> None:
 
 
 def _beside(gain: FloatArray) -> FloatArray:
-    """What both neighbours of each point gain."""
+    """The weight that both neighbours of each point gain."""
     total = np.zeros_like(gain)
     total[..., :-1] += gain[..., 1:]
     total[..., 1:] += gain[..., :-1]
@@ -329,7 +329,7 @@ def _stopped(free: FloatArray, far: int, back: int, forth: int) -> FloatArray:
 
 
 def _reach(plane: Plane, axis: int) -> tuple[IndexArray, IndexArray]:
-    """How many cells one can go back and forth from each cell until a wall, `[cell]`."""
+    """The number of cells back and forth from each cell until a wall, `[cell]`."""
     wall = plane.wall.reshape(-1, plane.columns, 4)
     closed = wall[:, :, [LEFT, RIGHT]] if axis == 0 else wall[:, :, [UP, DOWN]].swapaxes(0, 1)
     back, forth = np.zeros((2, *closed.shape[:2]), dtype=np.int64)  # [line, place]

@@ -83,7 +83,7 @@ class LabelledMDP:
 
     @property
     def propositions(self) -> list[str]:
-        """All that is true in some state, sorted."""
+        """The propositions that are true in some state, sorted."""
         return sorted(frozenset[str]().union(*(self.labels[n] for n in np.unique(self.label))))
 
     def problem(

@@ -21,16 +21,20 @@ MOST_ENTRIES = 2**31 - 1  # successors are numbered with 32 bits
 
 
 class TabularMDP:
-    """A decision process over numbered states and actions.
+    """A Markov decision process over numbered states and actions.
 
     >>> mdp = TabularMDP(succ=[[[0, 1]], [[1, 0]]], prob=[[[0.5, 0.5]], [[1, 0]]], start=0)
     >>> mdp
     TabularMDP(2 states, 1 actions, up to 2 successors)
 
-    `succ[s, a, k]` is the k-th successor of action a in state s, `prob[s, a, k]` its probability,
-    `reward[s, a, k]` what going there pays; pad shorter lists with probability 0. `reward` and
-    `terminal` default to nothing; `start` is a state or a distribution over states.
-    The arrays are checked, and read-only here from then on. They are copied only where their type
+    Arguments:
+        succ: `succ[s, a, k]` is the k-th successor of state s and action a.
+        prob: `prob[s, a, k]` is its probability; pad shorter lists with probability 0.
+        reward: `reward[s, a, k]` is the reward of that transition; 0 by default.
+        terminal: `terminal[s]` is whether episodes end in state s; none by default.
+        start: the initial state, or a distribution over initial states.
+
+    The arrays are checked, and read-only here from then on. They are copied only if their type
     differs: do not change your own afterwards.
     """
 
@@ -126,22 +130,22 @@ class TabularMDP:
 
     @property
     def n_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return int(self.succ.shape[0])
 
     @property
     def n_actions(self) -> int:
-        """How many actions there are."""
+        """The number of actions."""
         return int(self.succ.shape[1])
 
     def expected_reward(self) -> NDArray[np.float64]:
         """The mean reward of each action, `[s, a]`."""
-        if not any(self.reward.strides):  # a broadcast zero: nothing is paid anywhere
+        if not any(self.reward.strides):  # a broadcast zero: there is no reward anywhere
             return np.zeros(self.succ.shape[:2])
         return np.asarray(np.einsum("sak,sak->sa", self.prob, self.reward))
 
     def nominal(self) -> TabularMDP:
-        """The same process where the most likely outcome always happens (the first of equals)."""
+        """The same MDP, but the most likely outcome is certain (the first of equals)."""
         best = self._likelihood().argmax(axis=2)[:, :, None]
         return TabularMDP(
             np.take_along_axis(self.succ, best, axis=2),
@@ -152,7 +156,7 @@ class TabularMDP:
         )
 
     def _likelihood(self) -> NDArray[np.float64]:
-        """How likely each successor is, `[s, a, k]`: one that is listed twice counts together."""
+        """The probability of each successor, `[s, a, k]`; duplicates count together."""
         width = self.succ.shape[2]
         listed = np.sort(np.where(self.prob > 0.0, self.succ, -1 - np.arange(width)), axis=2)
         if not (listed[:, :, 1:] == listed[:, :, :-1]).any():
@@ -234,7 +238,7 @@ def _start_distribution(start: int | ArrayLike, n_states: int) -> NDArray[np.flo
 
 
 def _refuse(wrong: NDArray[np.bool_], name: str, values: NDArray[Any], allowed: str) -> None:
-    """Raise a `ModelError` that names the first state and action where something is wrong."""
+    """Raise a `ModelError` that names the first state-action pair with an invalid value."""
     if wrong.any():
         place = tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
         words = zip(("state", "action", "successor"), place, strict=False)

@@ -1,4 +1,4 @@
-"""What can be observed where states are not numbered: a box of real numbers, brought to [-1, 1].
+"""Observations that are not numbered states: a box of real numbers, scaled to [-1, 1].
 
 Learners see an observation normalised: a dimension with bounds is scaled to them, and what lies
 outside is clipped; one without (a velocity, say) is squashed, x / (1 + |x|). What is no observation
@@ -18,7 +18,7 @@ FAR = 1e30  # bounds beyond this are no bounds: environments use the largest flo
 
 
 class Scaling(NamedTuple):
-    """How each dimension becomes a number from -1 to 1, for compiled code.
+    """Scaling of each dimension to a number from -1 to 1, for compiled code.
 
     x, clipped, becomes 2 (x - low) / (high - low) - 1, or, where `squashed`, x / (1 + |x|).
     """
@@ -63,7 +63,7 @@ class Observations:
 
     @property
     def dimension(self) -> int:
-        """How many numbers an observation has."""
+        """The dimension of an observation."""
         return len(self.low)
 
     def normalise(self, observation: Any) -> NDArray[np.float64]:
@@ -79,7 +79,7 @@ class Observations:
         return self._scaled(self.check_all(observations))
 
     def check_all(self, observations: ArrayLike) -> NDArray[np.float64]:
-        """Many observations as vectors, `[n, d]`; an error where one is none."""
+        """Return observations as vectors, `[n, d]`; an `ObservationError` if one is invalid."""
         try:
             x = np.asarray(observations, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -101,7 +101,7 @@ class Observations:
         return np.where(squashed, x / (1.0 + np.abs(x)), scaled)
 
     def check(self, observation: Any) -> NDArray[np.float64]:
-        """An observation as a vector; an error where it is none."""
+        """Return an observation as a vector; an `ObservationError` if it is invalid."""
         try:
             given = np.asarray(observation, dtype=np.float64)
         except (TypeError, ValueError) as error:

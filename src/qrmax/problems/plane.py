@@ -1,12 +1,12 @@
-"""Moving in a plane of cells: real positions, walls, and noise.
+"""Dynamics in a plane of cells: real-valued positions, walls, and noise.
 
 Positions are measured in cells: (x, y) lies in column floor(x) and row floor(y). A move goes some
 way in its direction, plus noise,
 
     (x', y') = (x, y) + direction[a] + noise * (g_x, g_y)        g normal, independent
 
-first along x, then along y; a wall on the way stops that part of it. What is true, what is paid and
-whether the episode is over depends on the cell where a move ends, not on those it has crossed.
+first along x, then along y; a wall on the way stops that part of it. The label, the reward and
+the end of the episode depend on the cell that a move ends in, not on those it has crossed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Plane(NamedTuple):
     noise: FloatArray  # [2], in cells
     wall: NDArray[np.bool_]  # [cell, 4]: what cannot be left up, right, down, left
     columns: int
-    reward: FloatArray  # [cell]: what the world pays for arriving there
+    reward: FloatArray  # [cell]: the reward of the world for arriving there
     scale: FloatArray  # [d]: an observation is the position in other units, d numbers of it
 
 
@@ -80,7 +80,7 @@ def gaussian(u: float, v: float) -> tuple[float, float]:
 def move(
     plane: Plane, x: float, y: float, a: int, g_x: float, g_y: float
 ) -> tuple[float, float, int]:
-    """Where a move ends, and in which cell."""
+    """Return the end of a move, and its cell."""
     direction, noise = plane.direction[a], plane.noise
     cell = cell_of(plane, x, y)
     x, cell = _along(plane, x, float(direction[0] + noise[0] * g_x), cell, axis=0)

@@ -1,4 +1,4 @@
-"""A problem is a decision process, a labelling of its states and a task over the labels.
+"""Non-Markovian reward decision processes (NMRDPs): an MDP, a labelling function and a task.
 
 After a step from `s` to `s'` the machine reads the label of `s'`:
 
@@ -8,7 +8,7 @@ After a step from `s` to `s'` the machine reads the label of `s'`:
 where outcome j of the machine leads to its state eta(q, s', j); a machine that is not random has
 one outcome.
 
-An episode ends where the world ends it (`mdp.terminal`) or the task does (a terminal machine
+An episode ends when the world ends it (`mdp.terminal`) or the task does (a terminal machine
 state).
 """
 
@@ -30,11 +30,9 @@ from qrmax.problems.mdp import MOST_REWARD, TabularMDP
 from qrmax.problems.shaped import unshaped, warn_of_world_ends
 from qrmax.problems.step_labels import split_by_label
 
-"""Rewards of this size and beyond overflow in sums and differences of values."""
-
 
 class Problem:
-    """A decision process, what is true in each of its states, and what is wanted.
+    """An NMRDP: an MDP, a labelling function and a reward machine.
 
     >>> from qrmax.machines.edges import Edge
     >>> mdp = TabularMDP(succ=[[[1]], [[1]]], prob=[[[1.0]], [[1.0]]], start=0)
@@ -42,10 +40,15 @@ class Problem:
     >>> Problem(mdp, task, labels=[set(), {"goal"}], label=[0, 1])
     Problem('problem': 2 states x 2 task states, 1 actions)
 
-    `label[s]` numbers the label of state `s` in `labels`. `max_episode_steps` is where episodes are
-    truncated, None for never. `world` is what the states are states of, such as a map, for whoever
-    wants to draw it. `origin[s]` is the observation that an environment shows in state `s`, where
-    that is not `s` itself.
+    Arguments:
+        mdp: the MDP.
+        machine: the task.
+        labels: the distinct labels, each a set of propositions.
+        label: `label[s]` numbers the label of state `s` in `labels`.
+        max_episode_steps: the step after which episodes are truncated; None for never.
+        name: its name, for messages and files.
+        world: a map or the like of which the states are states, for drawing.
+        origin: `origin[s]` is the observation of an environment in state `s`, if that is not `s`.
     """
 
     def __init__(
@@ -125,7 +128,7 @@ class Problem:
         >>> round(qrmax.solve(problem, gamma=0.99).start_value, 4)
         0.7701
 
-        So it can be solved, runs stop where they are near the optimum, and training is compiled.
+        So it can be solved, runs stop when they are near the optimum, and training is compiled.
         `run.watch(env)` plays what was learned in the environment, in its `TaskWrapper`. Episodes
         are truncated at the environment's time limit. Labels may depend on observations and
         actions, not on `info`, which is no part of a model.
@@ -162,22 +165,22 @@ class Problem:
 
     @property
     def n_states(self) -> int:
-        """How many world states there are."""
+        """The number of world states."""
         return self.mdp.n_states
 
     @property
     def n_task_states(self) -> int:
-        """How many machine states there are."""
+        """The number of machine states."""
         return len(self.machine.states)
 
     @property
     def n_actions(self) -> int:
-        """How many actions there are."""
+        """The number of actions."""
         return self.mdp.n_actions
 
     @property
     def judged(self) -> Problem:
-        """What policies are judged by: this problem, or that of the plain task if it is shaped.
+        """The problem by which policies are evaluated: itself, or without reward shaping.
 
         >>> import qrmax
         >>> task = qrmax.load_task("exp3").shaped(0.9, world_ends="decoration")
@@ -187,7 +190,7 @@ class Problem:
         return unshaped(self)
 
     def done(self) -> NDArray[np.bool_]:
-        """Which pairs end the episode, `[s, q]`."""
+        """The pairs (s, q) that end the episode, as a mask `[s, q]`."""
         return self.mdp.terminal[:, None] | self.table.terminal[None, :]
 
     def start(self) -> NDArray[np.float64]:
@@ -198,7 +201,7 @@ class Problem:
         return pairs
 
     def reward_range(self) -> tuple[float, float]:
-        """The least and the most that a step can pay, world and task together."""
+        """The least and the greatest reward of a transition, of world and task together."""
         happens = (self.mdp.prob > 0.0) & ~self.mdp.terminal[:, None, None]  # not padding
         env = self.mdp.reward[happens] if happens.any() else np.zeros(1)
         task = self.table.reward
@@ -225,7 +228,7 @@ class Problem:
         )
 
     def nominal(self) -> Problem:
-        """The same problem where the most likely outcome of each action always happens.
+        """The same problem, but the most likely outcome of each action is certain.
 
         Only the world is made certain: a random machine stays as it is.
         """

@@ -17,7 +17,7 @@ from qrmax.problems.plane import FloatArray, moves
 
 
 class Actor(Protocol):
-    """Whatever chooses an action for each observation and machine state."""
+    """A policy: an action for each observation and machine state."""
 
     def actions(self, observations: FloatArray, q: NDArray[np.int64]) -> NDArray[Any]:
         """The number of an action for each row of `observations [n, d]` and entry of `q [n]`."""
@@ -25,7 +25,7 @@ class Actor(Protocol):
 
 
 class Episodes(NamedTuple):
-    """What came of each episode."""
+    """The outcome of each rollout."""
 
     returns: FloatArray  # [episode], discounted
     successes: NDArray[np.bool_]  # [episode]
@@ -42,8 +42,8 @@ def sample_episodes(
 ) -> Episodes:
     """Play so many episodes, all at once.
 
-    `max_episode_steps` is where they are cut off: that of the problem by default. What is cut off
-    is no success and pays no more.
+    `max_episode_steps` is the step at which they are truncated, by default that of the problem. A
+    truncated episode is no success and has no further reward.
 
     >>> import qrmax
     >>> class Right:
@@ -94,7 +94,7 @@ class _Crowd:
         self.done = problem.done()
 
     def step(self, policy: Actor, rng: np.random.Generator) -> FloatArray:
-        """Let every episode take a step; what each pays."""
+        """Take a step in every episode; return the rewards."""
         plane, table = self.problem.plane, self.problem.table
         a = np.asarray(policy.actions(self._observations(), self.q))
         g_x, g_y = rng.standard_normal((2, len(a)))
@@ -105,7 +105,7 @@ class _Crowd:
         return np.asarray(plane.reward[self.cell] + table.reward[q, label, j])
 
     def over(self) -> NDArray[np.bool_]:
-        """Which episodes have ended."""
+        """The episodes that have ended, as a mask."""
         return np.asarray(self.done[self.cell, self.q])
 
     def keep(self, these: NDArray[np.bool_]) -> None:
@@ -118,7 +118,7 @@ class _Crowd:
         return np.stack([self.x, self.y], axis=1)[:, : len(scale)] * scale
 
     def _outcomes(self, label: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Which outcome of its machine each episode meets."""
+        """Draw the outcome of the machine in each episode."""
         prob = self.problem.table.prob  # [q, label, j]
         if prob.shape[2] == 1:
             return np.zeros(len(label), dtype=np.int64)

@@ -1,9 +1,9 @@
-"""Problems of shaped tasks: what they are judged by, and whether labels tell where the world ends.
+"""Problems with reward shaping: their unshaped form, and whether labels tell the world's ends.
 
-A shaped task pays on the way; see `qrmax.machines.shaping`. What is best stays the best, but not by
-how much: values are smaller by what the start is worth, so gaps relative to them mean nothing. And
-it stays the best only if `world_ends` holds for the labels with which the world ends episodes, and
-for no others. A problem knows these labels.
+A shaped task has potential-based rewards in between; see `qrmax.machines.shaping`. Optimal policies
+stay optimal, but values are smaller by the potential of the start, so that gaps relative to them
+mean nothing. And they stay optimal only if `world_ends` holds for the labels with which the world
+ends episodes, and for no others. A problem knows these labels.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Posed = TypeVar("Posed", bound=_Posed)
 
 
 def unshaped(problem: Posed) -> Posed:
-    """The same problem with the plain task; itself where the task is not shaped.
+    """The same problem without reward shaping; itself if the task is not shaped.
 
     Both have the same states, so that policies of one are policies of the other.
     """
@@ -49,7 +49,7 @@ def unshaped(problem: Posed) -> Posed:
 
 
 def warn_of_world_ends(problem: _Posed, ends: Iterable[int], others: Iterable[int]) -> None:
-    """Say where the world ends episodes and a shaped task is not told of it, or the reverse.
+    """Warn if the world ends episodes at labels that a shaped task does not know, or the reverse.
 
     `ends` and `others` number the labels of states that can be entered, in which the world ends the
     episode, and in which it does not.

@@ -18,13 +18,13 @@ episode has had, whether it is over, and how many episodes have begun."""
 
 
 class Step(NamedTuple):
-    """What one action led to."""
+    """A transition: the outcome of one action."""
 
     s: Any  # the world state reached: a number, or what the agent perceives of it
     q: int  # the machine state reached
     label: int  # what the machine read
-    r_env: float  # what the world paid
-    r_task: float  # what the machine paid
+    r_env: float  # reward of the world
+    r_task: float  # reward of the machine
     terminated: bool  # the episode has ended for good: nothing more is to be had from here on
     truncated: bool  # it was cut off, and says nothing about what could have followed
     world_ended: bool  # the world has ended it, whatever the machine did
@@ -43,9 +43,9 @@ class World(NamedTuple):
     done: NDArray[np.bool_]  # [s, q]
     terminal: NDArray[np.bool_]  # [q]
     success: NDArray[np.bool_]  # [q]
-    start_pair: NDArray[np.int32]  # [i, (s, q)]: where episodes can start
+    start_pair: NDArray[np.int32]  # [i, (s, q)]: possible starts of episodes
     start_prob: NDArray[np.float64]  # [i]
-    limit: int  # where episodes are truncated, 0 for never
+    limit: int  # steps after which episodes are truncated, 0 for never
 
 
 class Simulator:
@@ -92,7 +92,7 @@ class Simulator:
 
     @property
     def episodes(self) -> int:
-        """How many episodes have begun."""
+        """The number of episodes that have begun."""
         return int(self.state[EPISODES])
 
     def reset(self) -> None:
@@ -102,11 +102,11 @@ class Simulator:
 
     @property
     def place(self) -> int:
-        """What the end of an episode depends on: the state."""
+        """The state, on which the end of an episode depends."""
         return self.s
 
     def look(self) -> int:
-        """What is seen now: the state."""
+        """Return the observation: the state."""
         return self.s
 
     def cut(self) -> None:
@@ -159,9 +159,9 @@ def _world(problem: Problem) -> World:
 
 
 def starts(name: str, start: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The pairs where episodes can start, and how likely each is.
+    """The pairs (s, q) in which episodes can start, and their probabilities.
 
-    `start[s, q]` is 0 where episodes end: one that is over at once is no episode.
+    `start[s, q]` is 0 for terminal pairs: an episode that is over at once is none.
     """
     if not start.any():
         raise ModelError(f"{name}: every episode is over before it begins")

@@ -1,1 +1,1 @@
-"""What people look at."""
+"""Tables, plots and pictures."""

@@ -1,9 +1,8 @@
 """Learning curves as a picture: a panel for each problem, a line for each learner.
 
-A line is the median of the runs, its band goes from the first to the third quartile. A run that
-has stopped, since it was good enough, counts on with what it had reached; one that was stopped by
-its budget does so too, and its line ends there if it was the last. What is worse than nothing is
-drawn at 0: such policies come and go.
+A line is the median over the runs, with a band from the first to the third quartile. A run that met
+its stopping rule keeps its last value; so does one stopped by its budget, and its line ends there
+if it was the last. Negative values are drawn at 0: such policies come and go.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ import numpy as np
 from qrmax.errors import ParameterError, check_choice
 from qrmax.planning.arrays import FloatArray
 from qrmax.report.drawing import FORMATS
-from qrmax.studies.learning_curves import curves
+from qrmax.studies.learning_curves import curves, with_others
+from qrmax.studies.problem_specs import Environment
 from qrmax.studies.study import Study
 
 if TYPE_CHECKING:
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-MEASURES = {  # and what the axis says
+MEASURES = {  # and the label of the axis
     "value": "value of the greedy policy / optimum",
     "success": "success of the greedy policy",
+    "return": "return of an episode",
 }
 POINTS = 400  # of a line
 PANELS_IN_A_ROW = 3
@@ -35,11 +36,11 @@ PANEL = (4.2, 3.0)  # inches
 LEGEND_COLUMNS = 4
 TICKS = 6  # along a panel
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-DASHES = ("-", "--", ":")  # once the colours are used up
+DASHES = ("-", "--", ":")  # after all colours are used
 
 
 class Line(NamedTuple):
-    """What the runs of a learner have reached by then."""
+    """The quartiles over the runs of a learner."""
 
     at: FloatArray  # steps or episodes
     low: FloatArray  # the first quartile
@@ -48,31 +49,39 @@ class Line(NamedTuple):
 
 
 def default_measure(study: Study) -> str:
-    """What the learners of a study are judged by.
+    """The evaluation measure of a study's learners.
 
     >>> import qrmax
     >>> default_measure(qrmax.load_study("paper/table4"))
     'value'
     """
-    return "success" if study.training["stop"] == "success" else "value"
+    sampled = any(isinstance(cell.problem, Environment) for cell in study.cells)
+    if study.training["stop"] == "reaches" and study.training.get("success") is None:
+        return "return"
+    return "success" if sampled or study.training["stop"] in ("success", "reaches") else "value"
 
 
 def learning_curves(
     study: Study, folder: str | os.PathLike[str], measure: str | None = None
 ) -> dict[tuple[str, str], Line]:
-    """The lines of a study by problem and learner, for those that have complete runs."""
+    """The learning curves of a study by problem and learner, if they have complete runs."""
     import polars
 
     measure = default_measure(study) if measure is None else measure
     check_choice("measure", measure, tuple(MEASURES))
     unit = "step" if study.max_episodes is None else "episodes"
-    y = polars.col("success") if measure == "success" else 1.0 - polars.col("gap")
-    points = curves(folder).select("problem", "label", "seed", x=unit, y=y).drop_nulls()
+    found = with_others(curves(folder), study.others)
+    y = {
+        "success": polars.col("success"),
+        "return": polars.col("episode_return" if "episode_return" in found.columns else "gap"),
+        "value": 1.0 - polars.col("gap"),
+    }[measure]
+    points = found.select("problem", "label", "seed", x=unit, y=y).drop_nulls()
     if not len(points):
         raise ParameterError(f"measure is {measure}, which the curves in {folder} do not have")
     ends = points.group_by("problem", "label").agg(polars.col("x").max())
     length = {(problem, label): x for problem, label, x in ends.iter_rows()}
-    order = [(problem, label) for problem in study.problems for label in study.agents]
+    order = [(problem, label) for problem in study.problems for label in labels_of(study)]
     return {
         key: line_of(points.filter(problem=key[0], label=key[1]), length[key])
         for key in order
@@ -80,8 +89,13 @@ def learning_curves(
     }
 
 
+def labels_of(study: Study) -> tuple[str, ...]:
+    """The learners of a study, and those of other tools."""
+    return tuple(dict.fromkeys([*study.agents, *(other.marked for other in study.others)]))
+
+
 def line_of(points: polars.DataFrame, end: int) -> Line:
-    """The quartiles over the runs of a learner, each at its last point up to there.
+    """The quartiles over the runs of a learner; each run keeps its last value.
 
     >>> import polars
     >>> points = polars.DataFrame({"seed": [0, 0], "x": [1, 4], "y": [0.5, 0.75]})
@@ -123,7 +137,7 @@ def draw_curves(
     figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.8), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
     for panel, problem in zip(panels, problems, strict=False):
-        _draw_panel(panel, problem, study.agents, lines)
+        _draw_panel(panel, problem, labels_of(study), lines, is_share=measure != "return")
         if logarithmic:
             panel.set_xscale("log")
         else:
@@ -145,18 +159,25 @@ def draw_curves(
 
 
 def _draw_panel(
-    panel: Axes, problem: str, labels: tuple[str, ...], lines: dict[tuple[str, str], Line]
+    panel: Axes,
+    problem: str,
+    labels: tuple[str, ...],
+    lines: dict[tuple[str, str], Line],
+    *,
+    is_share: bool,
 ) -> None:
     for number, label in enumerate(labels):
         if (problem, label) not in lines:
             continue
         line = lines[problem, label]
         colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
-        low, middle, high = (np.maximum(y, 0.0) for y in (line.low, line.middle, line.high))
+        least = 0.0 if is_share else -np.inf
+        low, middle, high = (np.maximum(y, least) for y in (line.low, line.middle, line.high))
         panel.plot(line.at, middle, color=colour, linestyle=dash, label=label)
         panel.fill_between(line.at, low, high, color=colour, alpha=0.15, linewidth=0)
     panel.set_title(problem, fontsize="medium")
-    panel.set_ylim(-0.02, 1.05)
+    if is_share:
+        panel.set_ylim(-0.02, 1.05)
     panel.grid(alpha=0.3)
     panel.spines[["top", "right"]].set_visible(False)
 

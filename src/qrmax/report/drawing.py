@@ -1,4 +1,4 @@
-"""Drawings of shapes and texts, independent of the file format that they are written in.
+"""Drawings of shapes and texts, independent of the file format.
 
 A `Picture` is a list of `Shape`s (lines and Bezier curves, filled or stroked) and `Text`s, painted
 in order. The y axis points down and a unit is a CSS pixel. `Picture.svg` is written here, PNG and
@@ -28,11 +28,11 @@ FORMATS = ("svg", "png", "pdf")
 SANS = 'ui-sans-serif, system-ui, "Segoe UI", Helvetica, Arial, sans-serif'
 MONOSPACED = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace'
 
-_ROUND = 0.5522847498  # how far the control points of a quarter circle are from its ends
+_ROUND = 0.5522847498  # distance of a quarter circle's control points from its ends
 
 
 class Point(NamedTuple):
-    """A place in a picture."""
+    """A point in a picture."""
 
     x: float
     y: float
@@ -121,7 +121,7 @@ class Picture:
         return rendered(self, kind)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture to a file, whole or not at all, in the format of its suffix."""
+        """Write the picture to a file, atomically, in the format of its suffix."""
         write_whole(path, self.data(Path(path).suffix.lower().removeprefix(".")))
 
     def _repr_svg_(self) -> str:

@@ -1,11 +1,13 @@
-"""What results say of each problem and learner: the numbers behind every form of a table."""
+"""Aggregated results of each problem and learner: the numbers behind every table format."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from qrmax.errors import ParameterError, check_choice
 from qrmax.report.layout import Layout
@@ -14,6 +16,7 @@ from qrmax.studies.statistics import (
     Steps,
     Summary,
     comparable,
+    mean_estimate,
     probability_of_improvement,
     summarize,
 )
@@ -26,19 +29,20 @@ CLOSE = 0.05
 
 
 class Run(NamedTuple):
-    """A row of the results, by its columns."""
+    """A row of the results."""
 
     problem: str
     label: str
     seed: int
     status: str  # "done" or "failed"
-    reached: bool | None  # False: took all its budget; of a failed run nothing more is known
+    reached: bool | None  # False: right-censored by its budget; None for a failed run
     steps: int | None
     max_steps: int
     version: str | None
     commit: str | None
     success: float | None = None  # of the policy at the end; may be left out
     evaluate_every: int | None = None  # steps between checks; may be left out
+    episode_return: float | None = None  # of the policy at the end, undiscounted; may be left out
 
     def __str__(self) -> str:
         return f"{self.label} on {self.problem}, seed {self.seed}"
@@ -46,33 +50,33 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is known of one learner on one problem."""
+    """The aggregated runs of one learner on one problem."""
 
-    steps: Steps | None  # None where no run is done
+    steps: Steps | None  # None if no run is complete
     summary: Summary | None
     failed: int
-    missing: int  # runs that should be there and are not
+    missing: int  # expected runs that are not there
     reference: float | None
-    successes: tuple[float, ...] = ()  # of the last policies of the runs that hit their budget
+    successes: tuple[float, ...] = ()  # of the last policies of right-censored runs
 
     @property
     def n(self) -> int:
-        """How many runs are done."""
+        """The number of complete runs."""
         return self.summary.n if self.summary else 0
 
     @property
     def expected(self) -> int:
-        """How many runs should be."""
+        """The number of expected runs."""
         return self.n + self.failed + self.missing
 
     @property
     def mean(self) -> float | None:
-        """The mean over all runs that are done; None where a run hit its budget."""
+        """The mean over all complete runs; None if a run is right-censored by its budget."""
         return self.summary.mean if self.summary and not self.summary.censored else None
 
     @property
     def off_by(self) -> float | None:
-        """How far the mean is off the reference, relative to it; None where either is not known."""
+        """The relative deviation of the mean from the reference; None if either is unknown."""
         if self.mean is None or self.reference is None:
             return None
         return (self.mean - self.reference) / self.reference  # exact where 5 % are 5 %
@@ -84,25 +88,38 @@ class Cell:
 
 
 class Improvement(NamedTuple):
-    """How probable it is that one learner is quicker than another."""
+    """The probability that one learner needs fewer steps than another."""
 
     probability: Estimate
-    problems: int  # over which it is averaged
+    problems: int  # averaged over
 
     def reversed(self) -> Improvement:
-        """That the other is quicker: all that is left of 1."""
+        """The probability of the converse."""
         value, low, high = self.probability
         return Improvement(Estimate(1.0 - value, 1.0 - high, 1.0 - low), self.problems)
 
 
+class Final(NamedTuple):
+    """The last policies of a learner on a problem: means over the runs."""
+
+    problem: str
+    label: str
+    n: int
+    success: Estimate | None
+    episode_return: Estimate | None
+    reached: int  # runs that met the stopping rule
+    steps: Estimate | None  # the mean of those
+
+
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that a table shows."""
+    """The content of a table."""
 
     layout: Layout
     cells: Mapping[tuple[str, str], Cell]  # by problem and label
-    versions: tuple[str, ...]  # of qrmax, that the runs were made with
+    versions: tuple[str, ...]  # of qrmax, in the runs
     commits: tuple[str, ...]
+    finals: tuple[Final, ...] = ()  # if the layout asks for them
 
     def row(self, problem: str) -> list[Cell]:
         """The cells of a problem, in the order of the labels."""
@@ -114,16 +131,16 @@ class Findings:
 
     @property
     def resolutions(self) -> list[int]:
-        """The distances between checks, where they are more than a step."""
+        """The numbers of steps between checks, if more than one."""
         found = {cell.steps.resolution for cell in self.cells.values() if cell.steps}
         return sorted(steps for steps in found if steps is not None and steps > 1)
 
     def best(self, problem: str) -> set[str]:
-        """The learners with the smallest mean on a problem, as far as they can be told apart.
+        """The learners on a problem that are not distinguishable from the best.
 
-        That is the one with the smallest mean, and all whose 95 % interval overlaps with its own;
-        none where those are all there are. A mean over runs that hit their budget has no upper end,
-        and a single run has no interval either.
+        That is the one with the smallest mean, and all whose 95 % confidence interval overlaps with
+        its own; none if those are all learners. The interval of a mean over right-censored runs has
+        no upper end, and a single run has no interval either.
         """
         row = zip(self.layout.labels, self.row(problem), strict=True)
         known = {label: cell.summary for label, cell in row if cell.summary}
@@ -134,9 +151,9 @@ class Findings:
         return near if len(near) < len(known) else set()
 
     def improvement(self, ours: str, theirs: str) -> Improvement | None:
-        """How probable it is that a run of ours is quicker; None where they share no problem.
+        """The probability of improvement over another learner; None if they share no problem.
 
-        Problems count where both have runs, of the same budget if any run hit its own.
+        Problems count if both have runs, with the same budget if any run is right-censored.
         """
         pairs = [
             (one.steps, other.steps)
@@ -152,9 +169,9 @@ class Findings:
 
 
 def gather(results: pl.DataFrame, layout: Layout) -> Findings:
-    """What the results, one row for each run, say of the problems and learners of the layout."""
+    """Aggregate the results, one row for each run, by problem and learner of the layout."""
     runs = _runs_by_cell(results, layout)
-    shown = [run for group in runs.values() for run in group]
+    shown = [run for (_, label), group in runs.items() if label in layout.labels for run in group]
     if not shown:
         raise ParameterError(
             f"no results for the table {layout.title!r}: none of the {len(results)} runs is of its "
@@ -172,7 +189,32 @@ def gather(results: pl.DataFrame, layout: Layout) -> Findings:
         },
         versions=_distinct(run.version for run in shown),
         commits=_distinct(run.commit for run in shown),
+        finals=tuple(_finals(runs, layout)) if layout.shows_final else (),
     )
+
+
+def _finals(runs: Mapping[tuple[str, str], list[Run]], layout: Layout) -> Iterator[Final]:
+    """The last policies, of those learners that have some."""
+    for problem in layout.problems:
+        for label in (*layout.labels, *layout.others):
+            done = [run for run in runs.get((problem, label), []) if run.status == "done"]
+            success = [run.success for run in done if run.success is not None]
+            returns = [run.episode_return for run in done if run.episode_return is not None]
+            steps = [float(run.steps) for run in done if run.reached and run.steps is not None]
+            if done:
+                yield Final(
+                    problem,
+                    label,
+                    n=len(done),
+                    success=_mean(success),
+                    episode_return=_mean(returns),
+                    reached=len(steps),
+                    steps=_mean(steps),
+                )
+
+
+def _mean(values: Sequence[float]) -> Estimate | None:
+    return mean_estimate(np.array(values)) if values else None
 
 
 def _runs_by_cell(results: pl.DataFrame, layout: Layout) -> Mapping[tuple[str, str], list[Run]]:
@@ -185,7 +227,7 @@ def _runs_by_cell(results: pl.DataFrame, layout: Layout) -> Mapping[tuple[str, s
     known = [name for name in Run._fields if name in results.columns]
     for row in results.select(known).iter_rows(named=True):
         run = Run(**row)
-        if run.problem in layout.problems and run.label in layout.labels:
+        if run.problem in layout.problems and run.label in (*layout.labels, *layout.others):
             groups[run.problem, run.label].append(run)
     return groups
 

@@ -1,7 +1,7 @@
-r"""A table as LaTeX: a `tabular` of the paper's shape, for documents that load `booktabs`.
+r"""Tables as LaTeX: a `tabular` in the paper's layout, for documents that load `booktabs`.
 
-Intervals and what is not ours stand below our numbers, smaller. Bold are the learners that cannot
-be told apart from the quickest; where that is all of them, none is.
+Confidence intervals and reference values stand below our numbers, smaller. Learners that cannot be
+distinguished from the best are bold; if those are all of them, none is.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ def _body(findings: Findings) -> Iterator[str]:
 
 
 def _intervals(findings: Findings, problem: str) -> Row:
-    """The 95 % intervals of our numbers."""
+    """The 95 % confidence intervals of our numbers."""
     cells = [interval_text(cell) for cell in findings.row(problem)]
     return Row("95 %", (*cells, *[""] * (len(heads(findings)) - len(cells))))
 
 
 def _note(findings: Findings, width: int) -> str:
-    """What people must know to read the table, below it, as wide as the text may be."""
+    """The notes below the table, as wide as the text."""
     shown = " ".join(filter(None, [_explained(findings), resolution_text(findings)]))
     return _line(
         [f"\\multicolumn{{{width}}}{{p{{0.95\\linewidth}}}}{{\\footnotesize {escaped(shown)}}}"]

@@ -1,8 +1,8 @@
-"""Where to draw the nodes of a graph: in layers, from left to right, with few crossings.
+"""Layered graph drawing, from left to right, with few crossings.
 
-The method is that of Sugiyama, Tagawa and Toda: links that go back are turned round, every link
-leads from a layer to a later one, longer links are cut into short ones by nodes that only bend
-them, and the order in each layer follows from the mean place of the neighbours.
+The method is that of Sugiyama, Tagawa and Toda: back edges are reversed, every link leads from a
+layer to a later one, long links are split by dummy nodes, and the order in each layer follows from
+the barycentre of the neighbours.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from itertools import combinations, pairwise
 Link = tuple[int, int]
 
 SWEEPS = 12  # over the layers, forth and back
-MOST_LINKS = 400  # between two layers, for crossings to be counted
+MOST_LINKS = 400  # between two layers, beyond which crossings are not counted
 
 
-def turned_round(n_nodes: int, links: Sequence[Link], first: int) -> list[Link]:
-    """The links without circles: those that lead back to where a walk came from, turned round."""
+def acyclic(n_nodes: int, links: Sequence[Link], first: int) -> list[Link]:
+    """The links made acyclic: back edges of a depth-first search are reversed."""
     ahead: list[list[int]] = [[] for _ in range(n_nodes)]
     for start, end in links:
         ahead[start].append(end)
-    state = [0] * n_nodes  # 1 on the way, 2 done
+    state = [0] * n_nodes  # 1 on the current path, 2 done
     back: set[Link] = set()
     for root in (first, *range(n_nodes)):
         walk = [] if state[root] else [(root, iter(ahead[root]))]
@@ -42,7 +42,7 @@ def turned_round(n_nodes: int, links: Sequence[Link], first: int) -> list[Link]:
 
 
 def ranks(n_nodes: int, links: Iterable[Link]) -> list[int]:
-    """The layer of each node: one after the last that leads to it. The links have no circles."""
+    """The layer of each node: one after its last predecessor. The links are acyclic."""
     ahead: list[list[int]] = [[] for _ in range(n_nodes)]
     waiting_for = [0] * n_nodes
     for start, end in links:
@@ -89,7 +89,7 @@ def heights(
     anchor: Sequence[float],
     gap: float,
 ) -> list[float]:
-    """The middle of each node from top to bottom: near its neighbours, and none over another.
+    """The vertical position of each node: near its neighbours, without overlaps.
 
     `anchor` is how far below the middle of a node its links begin.
     """
@@ -114,10 +114,9 @@ def heights(
 def _apart(
     wanted: list[float], layer: Sequence[int], size: Sequence[float], gap: float
 ) -> list[float]:
-    """The places nearest to those wanted (least squares) in which nodes keep their distance.
+    """The positions closest to the desired ones (least squares) that keep nodes apart.
 
-    With the distances taken off, this is isotonic regression: whoever would come before the one
-    above is moved together with it.
+    After subtracting the distances, this is isotonic regression by pooling adjacent violators.
     """
     offset, offsets = 0.0, list[float]()
     for i, node in enumerate(layer):

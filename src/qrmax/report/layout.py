@@ -1,4 +1,4 @@
-"""How a table is laid out: its rows and columns, and what stands beside our numbers."""
+"""The layout of a table: its rows and columns, and the reference values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qrmax.errors import ParameterError, check_range
 
 
 class Place(NamedTuple):
-    """Where a problem stands among others: `map1`, `exp1`."""
+    """The group and name of a problem's row: `map1`, `exp1`."""
 
     group: str  # empty where the name has one part
     name: str
@@ -18,7 +18,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Layout:
-    """What a table shows, and what people must know to read it.
+    """The rows, columns and notes of a table.
 
     >>> Layout(title="Table 4", problems=("office/map1/exp1",), labels=("rmax", "qrmax")).labels
     ('rmax', 'qrmax')
@@ -27,17 +27,19 @@ class Layout:
     title: str
     problems: tuple[str, ...]  # the rows, in order
     labels: tuple[str, ...]  # the learners, in order
-    about: str = ""  # what a run is and when it has got there
-    command: str = ""  # what made the results
-    unit: str = "steps"  # what is counted
-    seeds: tuple[int, ...] = ()  # that each cell should have; none: those that any cell has
+    about: str = ""  # the protocol of the runs
+    command: str = ""  # that made the results
+    unit: str = "steps"  # of the numbers
+    seeds: tuple[int, ...] = ()  # expected in each cell; none: those that any cell has
     reference: Mapping[tuple[str, str], float] = field(default_factory=dict)  # [problem, label]
     reference_name: str = "paper"
     # the optimal policy's mean length and share of success, by problem
     optimum: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     optimum_reference: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    compare: bool = False  # whether to say how far we are off the reference
-    shows_success: bool = False  # whether to say how often the last policies succeed
+    compare: bool = False  # show deviations from the reference
+    shows_success: bool = False  # show the success rates of the last policies
+    shows_final: bool = False  # show success and return of all last policies
+    others: tuple[str, ...] = ()  # runs of other tools, of which only the last policies are shown
 
     def __post_init__(self) -> None:
         for kind, names in (("problems", self.problems), ("labels", self.labels)):
@@ -51,21 +53,21 @@ class Layout:
 
     @property
     def has_reference(self) -> bool:
-        """Whether any number of others stands beside ours."""
+        """Whether there are reference values beside our numbers."""
         return bool(self.reference or self.optimum_reference)
 
     @property
     def shows_distance(self) -> bool:
-        """Whether the table says how far our numbers are off the reference."""
+        """Whether the table shows deviations from the reference."""
         return self.compare and bool(self.reference)
 
     @property
     def has_optimum(self) -> bool:
-        """Whether the optimal policy has its columns."""
+        """Whether there are columns for the optimal policy."""
         return bool(self.optimum or self.optimum_reference)
 
     def place(self, problem: str) -> Place:
-        """Group and name of a problem, without the world that all problems share.
+        """The group and name of a problem, without the world that all problems share.
 
         >>> Layout(title="", problems=("office/map1/exp1",), labels=("rmax",)).place(
         ...     "office/map1/exp1"

@@ -1,8 +1,8 @@
-"""Where the parts of a picture of a reward machine go.
+"""The layout of a picture of a reward machine.
 
-States stand on the even layers of the layout and the labels of edges on the odd ones, so that
-nothing is ever drawn over a label. Edges between the same two states share a line; edges from a
-state to itself are loops above it.
+States are on the even layers of the layout and edge labels on the odd ones, so that nothing is
+drawn over a label. Edges between the same two states share a line; self-loops are above their
+state.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple
 from qrmax.machines.edges import Edge
 from qrmax.machines.reward_machine import FAILED, RewardMachine
 from qrmax.report.drawing import Point
-from qrmax.report.layers import heights, ordered, ranks, turned_round
+from qrmax.report.layers import acyclic, heights, ordered, ranks
 
 LONGEST = 60  # characters of an edge's label; a longer one is cut
-LINE = 16.0  # from one line of text to the next
-LOOP = 24.0  # how far a loop rises above its box
+LINE = 16.0  # line spacing
+LOOP = 24.0  # height of a loop above its box
 
 _BOX_HEIGHT = 34.0
 _LEAST_BOX = 44.0
@@ -31,7 +31,7 @@ ORIGIN = Point(0.0, 0.0)
 
 
 class Words(NamedTuple):
-    """The lines of a label; `at` is the middle of them all."""
+    """The lines of a label; `at` is their centre."""
 
     at: Point
     lines: tuple[str, ...]
@@ -50,24 +50,24 @@ class Box:
 
     state: str
     width: float
-    loop: tuple[str, ...] = ()  # what the label of its loop says
-    at: Point = ORIGIN  # the middle
+    loop: tuple[str, ...] = ()  # the label of its loop
+    at: Point = ORIGIN  # the centre
     height: float = _BOX_HEIGHT
 
     @property
     def above(self) -> float:
-        """The room that a loop takes up."""
+        """The height of a loop."""
         return LOOP + LINE * len(self.loop) if self.loop else 0.0
 
     @property
     def room(self) -> float:
-        """The width of the box and of what is above it."""
+        """The width of the box and of the loop above it."""
         return max(self.width, label_width(self.loop))
 
 
 @dataclass
 class _Place:
-    """A node of the layout that is no state: a label, or a bend of a line that passes by."""
+    """A dummy node of the layout: a label, or a bend of a line."""
 
     lines: tuple[str, ...] = ()
     at: Point = ORIGIN
@@ -82,7 +82,7 @@ class _Arrow:
 
 
 class MachineLayout:
-    """The boxes and lines of a machine, placed."""
+    """The positioned boxes and lines of a machine."""
 
     def __init__(self, machine: RewardMachine) -> None:
         states = [state for state in machine.states if _is_drawn(machine, state)]
@@ -104,7 +104,7 @@ class MachineLayout:
 
     def _place_all(self) -> list[list[int]]:
         n_states = len(self.boxes)
-        forward = turned_round(n_states, [(a.source, a.target) for a in self._arrows], self.first)
+        forward = acyclic(n_states, [(a.source, a.target) for a in self._arrows], self.first)
         rank = ranks(n_states, forward)
         layers: list[list[int]] = [[] for _ in range(2 * max(rank) + 1)]
         for state, level in enumerate(rank):
@@ -151,7 +151,7 @@ class MachineLayout:
         return self.boxes[node].at if node < n_states else self._places[node - n_states].at
 
     def _line(self, arrow: _Arrow) -> Line:
-        """The way of an arrow, straight through the columns that it passes."""
+        """The path of an arrow, straight through the columns that it passes."""
         onward = 1.0 if self._at(arrow.source).x < self._at(arrow.target).x else -1.0
         parts = [[self._port(arrow, arrow.source, onward)]]
         label = Words(ORIGIN, ())
@@ -168,7 +168,7 @@ class MachineLayout:
         return Line(parts, label)
 
     def _port(self, arrow: _Arrow, state: int, side: float) -> Point:
-        """Where a line meets a box: all on one side share it, in the order in which they come."""
+        """The point where a line meets a box: lines share a side, in order."""
         box = self.boxes[state]
         near = {
             i: self._at(other.way[1] if other.source == state else other.way[-2])
@@ -183,23 +183,23 @@ class MachineLayout:
 
 
 def text_width(text: str) -> float:
-    """About how wide a text is, in the font of names."""
+    """The approximate width of a text in the font of names."""
     return sum(4.4 if c in _NARROW else 11.5 if c in _WIDE else 8.0 for c in text)
 
 
 def label_width(lines: tuple[str, ...]) -> float:
-    """How wide a label is: all its characters are alike."""
+    """The width of a label, in a monospaced font."""
     return 7.3 * max(map(len, lines)) + 10.0 if lines else 0.0
 
 
 def _is_drawn(machine: RewardMachine, state: str) -> bool:
-    """Where undefined labels lead is told below the picture, and drawn only if edges go there."""
+    """Whether a state is drawn; the implicit failure state only if edges lead to it."""
     implied = state == FAILED and machine.undefined == "fail"
     return not implied or any(edge.target == state for edge in machine.edges)
 
 
 def _words(edge: Edge) -> str:
-    """What the label of an edge says to people."""
+    """The label of an edge for reading."""
     guard = str(edge.guard)
     chance = f", p={edge.probability:g}" if edge.probability < 1.0 else ""
     reward = f" / {edge.reward:+g}" if edge.reward else ""

@@ -1,7 +1,7 @@
 """A reward machine as a picture, drawn without any other program.
 
-States are boxes from left to right; ends have a double border, green for success and red for
-failure. The label of an edge interrupts its line: `guard, p=probability / reward`.
+States are boxes from left to right; terminal ones have a double border, green for success and red
+for failure. The label of an edge interrupts its line: `guard, p=probability / reward`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from qrmax.report.machine_layout import LINE, LOOP, Box, Line, MachineLayout, te
 MOST_STATES = 200
 
 _MARGIN = 20.0
-_ENTRY = 28.0  # how long the arrow to the initial state is
-_HEAD = 8.0  # how long the head of an arrow is
+_ENTRY = 28.0  # length of the arrow to the initial state
+_HEAD = 8.0  # length of an arrow head
 
 _TITLE = Font(15.0, bold=True)
 _ABOUT = Font(12.0, "#627d98")
@@ -47,7 +47,7 @@ _BOXES = {
 
 
 def draw_machine(machine: RewardMachine) -> Picture:
-    """The picture of a machine; `svg()` is its text, `save` writes SVG, PNG or PDF.
+    """Draw a machine; `svg()` is the picture's text, `save` writes SVG, PNG or PDF.
 
     >>> from qrmax.machines.task_files import load_task
     >>> draw_machine(load_task("exp1")).svg().partition(" ")[0]
@@ -130,7 +130,7 @@ def _loop(box: Box) -> list[Shape | Text]:
 
 
 def _curve(points: list[Point], *, ends: bool) -> list[Shape]:
-    """A line that leaves and arrives level, so that it never runs along a box."""
+    """A curve that leaves and arrives horizontally, so that it never runs along a box."""
     tip = points[-1]
     onward = 1.0 if points[-2].x < tip.x else -1.0
     way = [*points[:-1], Point(tip.x - onward * (_HEAD - 1.0), tip.y)] if ends else points

@@ -1,8 +1,8 @@
-"""A map as a picture: walls, signs for what is true in a cell, the start, a title and a legend.
+"""Pictures of maps: walls, signs for the propositions of a cell, the start, title and legend.
 
-A cell that is wide enough has a sign of its own. Where cells are narrow, as on a corridor with real
+A cell that is wide enough has its own sign. If cells are narrow, as on a corridor with continuous
 positions, neighbours with the same tile are one region with one sign. On maps of many cells signs
-would be too small to see: there, cells have the colours of their propositions.
+would be too small: there, cells have the colours of their propositions.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def draw_map(
     walker: Walker | None = None,
     title: str | None = None,
 ) -> Picture:
-    """The picture of a map; `svg()` is its text, `save` writes SVG, PNG or PDF.
+    """Draw a map; `svg()` is the picture's text, `save` writes SVG, PNG or PDF.
 
-    `cell` is the width and height of a cell in the world's own units, which sets the proportions;
-    `walker` is a state, or a position in cells.
+    `cell` is the width and height of a cell in the environment's units, which sets the proportions;
+    `walker` is the agent's state, or its position in cells.
 
     >>> from qrmax.worlds.grid import load_map
     >>> draw_map(load_map("map1")).svg().partition(" ")[0]
@@ -136,7 +136,7 @@ class _Plan:
 
     @property
     def narrow(self) -> bool:
-        """Whether a cell has no room for a sign."""
+        """Whether a cell is too narrow for a sign."""
         return min(self.across, self.down) < LEAST_CELL
 
     def middle(self, column: float, row: float) -> Point:
@@ -163,7 +163,7 @@ def _ground(plan: _Plan) -> Items:
 
 
 def _marks(plan: _Plan) -> Items:
-    """What cells are marked with: fills by tile, then signs."""
+    """The marks of the cells: fills by tile, then signs."""
     grid, items = plan.grid, Items()
     for number, row in enumerate(grid.rows):
         for tile, outline in _fills(plan, number, row).items():
@@ -189,7 +189,7 @@ def _fills(plan: _Plan, number: int, row: str) -> dict[str, list[Segment]]:
 
 
 def _places(plan: _Plan) -> Iterator[tuple[str, Point]]:
-    """Tiles and where their signs go: into every cell, or into the middle of every region."""
+    """Tiles with the positions of their signs: every cell, or the middle of every region."""
     grid = plan.grid
     seen: set[tuple[int, int]] = set()
     for y, row in enumerate(grid.rows):
@@ -204,7 +204,7 @@ def _places(plan: _Plan) -> Iterator[tuple[str, Point]]:
 
 
 def _region(grid: GridMap, x: int, y: int) -> set[tuple[int, int]]:
-    """The cell and all that can be reached from it through cells with the same tile."""
+    """The connected region of cells with the same tile."""
     tile, found, ahead = grid.rows[y][x], {(x, y)}, [(x, y)]
     while ahead:
         column, row = ahead.pop()
@@ -232,7 +232,7 @@ def _walls(plan: _Plan) -> Items:
 
 
 def _legend(plan: _Plan, width: float) -> tuple[Items, int]:
-    """Every sign with what it means, in lines below the map; and how many lines."""
+    """The legend below the map, and the number of its lines."""
     grid = plan.grid
     there = [tile for tile in grid.tiles if any(tile in row for row in grid.rows)]
     named = [tile for tile in there if grid.tiles[tile] == tile]  # a sign that is its own name
@@ -255,7 +255,7 @@ def _legend(plan: _Plan, width: float) -> tuple[Items, int]:
 
 
 def _key(plan: _Plan, tile: str, at: Point) -> Items:
-    """What a line of the legend explains."""
+    """The entry of the legend for a tile."""
     if not tile:
         return start_sign(at, 20.0, 20.0)
     if tile == SOLID:

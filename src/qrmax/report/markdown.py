@@ -1,4 +1,4 @@
-"""A table as a page of Markdown: the means, how they spread, and which learner is quicker."""
+"""Tables as Markdown: means, dispersion, and probability of improvement."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from qrmax.report.findings import Findings, Improvement
 from qrmax.report.wording import (
-    NOTHING,
+    ABSENT,
     counted,
     estimate_text,
     heads,
     how_many_are_close,
     resolution_text,
     rows,
+    share_text,
     success_text,
 )
 from qrmax.studies.study import numbers_as_text
@@ -28,6 +29,16 @@ SPREAD = (
 )
 
 
+FINAL = (
+    "Rollouts of the greedy policy at the last check: means over the runs, with 95 % bootstrap "
+    "confidence intervals. Success is the share of episodes; the return is undiscounted."
+)
+OTHERS = (
+    " In parentheses: the tool that made runs which are not ours. Their numbers are those that it "
+    "logged, mostly means over episodes of training."
+)
+
+
 def page(findings: Findings) -> str:
     """The whole page."""
     layout = findings.layout
@@ -38,6 +49,7 @@ def page(findings: Findings) -> str:
         "\n".join(_main_table(findings)),
         "\n".join(_gaps(findings)),
         *_at_the_end(findings),
+        *_final_policies(findings),
         "## Spread",
         SPREAD,
         "\n".join(_spread(findings)),
@@ -49,7 +61,7 @@ def page(findings: Findings) -> str:
 
 
 def _origin(findings: Findings) -> str:
-    """Where the numbers come from and what they are."""
+    """The provenance and meaning of the numbers."""
     layout, cells = findings.layout, findings.cells.values()
     each = counted(max(cell.expected for cell in cells), "run") + " each"
     if any(cell.n < cell.expected for cell in cells):
@@ -101,7 +113,7 @@ def _gaps(findings: Findings) -> Iterator[str]:
 
 
 def _at_the_end(findings: Findings) -> Iterator[str]:
-    """How close those came that did not get there."""
+    """The final success rates of right-censored runs."""
     layout = findings.layout
     if not layout.shows_success or not any(cell.successes for cell in findings.cells.values()):
         return
@@ -114,6 +126,26 @@ def _at_the_end(findings: Findings) -> Iterator[str]:
     yield "\n".join(lines)
 
 
+def _final_policies(findings: Findings) -> Iterator[str]:
+    """Success and return of the last policies, those of other tools among them."""
+    if not findings.finals:
+        return
+    yield "## Final policies"
+    yield FINAL + (OTHERS if findings.layout.others else "")
+    names = ["problem", "learner", "n", "success [95 %]", "return [95 %]"]
+    any_reached = any(final.reached for final in findings.finals)
+    lines = [*_head([*names, *["threshold reached"][:any_reached]], left=2)]
+    for final in findings.finals:
+        name = findings.layout.short_name(final.problem)
+        texts = [share_text(final.success), share_text(final.episode_return)]
+        reached = f"{final.reached} of {final.n}"
+        if final.steps is not None:
+            reached += f", after {estimate_text(final.steps)} {findings.layout.unit}"
+        texts += [reached][:any_reached]
+        lines.append(_line([name, final.label, str(final.n), *texts]))
+    yield "\n".join(lines)
+
+
 def _spread(findings: Findings) -> Iterator[str]:
     layout = findings.layout
     yield from _head(["problem", "learner", "n", "at budget", "median [95 %]", "IQM [95 %]"], 2)
@@ -121,9 +153,9 @@ def _spread(findings: Findings) -> Iterator[str]:
         name = layout.short_name(problem)
         for label, cell in zip(layout.labels, findings.row(problem), strict=True):
             known = cell.summary
-            censored = str(known.censored) if known else NOTHING
-            median = estimate_text(known.median) if known else NOTHING
-            iqm = estimate_text(known.iqm) if known else NOTHING
+            censored = str(known.censored) if known else ABSENT
+            median = estimate_text(known.median) if known else ABSENT
+            iqm = estimate_text(known.iqm) if known else ABSENT
             yield _line([name, label, str(cell.n), censored, median, iqm])
 
 
@@ -155,14 +187,14 @@ def _odds(findings: Findings) -> Iterator[str]:
 
 def _odds_text(odds: Improvement | None, total: int) -> str:
     if odds is None:
-        return NOTHING
+        return ABSENT
     value, low, high = odds.probability
     text = f"{value:.2f} [{low:.2f} to {high:.2f}]"
     return text if odds.problems == total else f"{text}, {counted(odds.problems, 'problem')}"
 
 
 def _head(names: Sequence[str], left: int) -> Iterator[str]:
-    """The first two lines of a table, of which so many columns are text."""
+    """The first two lines of a table, whose first columns are text."""
     yield _line(names)
     yield "|" + "---|" * left + "---:|" * (len(names) - left)
 

@@ -1,4 +1,4 @@
-"""A policy on its map, in characters: a panel for each state of the reward machine, side by side.
+"""Policies on a map, in characters: a panel for each state of the reward machine.
 
     task state start             task state has_coffee
     next: coffee -> has_coffee   next: office -> delivered
@@ -6,7 +6,7 @@
     |@> cv O<|                   |@> c> O^|
     +--------+                   +--------+
 
-A cell has two characters: what is there, and the move. Walls stand between cells.
+A cell has two characters: its tile, and the action. Walls are between cells.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     from qrmax.problems.continuous_problem import ContinuousProblem
     from qrmax.problems.problem import Problem
 
-WIDTH = 80  # of a terminal, where none can be asked
+WIDTH = 80  # if the output is not a terminal
 GAP = "   "  # between two panels
-LEAST_PANEL = 30  # characters, so that there is room for what stands above a small map
+LEAST_PANEL = 30  # characters, so that there is room for the heading of a small map
 NO_MOVE = "."
 
 _CODES = {"wall": "2", "place": "1;33", "start": "1;32", "move": "36", "head": "1", "next": "2"}
 
 
 class _Line(NamedTuple):
-    """A line of a panel, and how wide it looks."""
+    """A line of a panel, and its displayed width."""
 
     text: str
     width: int
 
 
 class _Pen:
-    """Writes in colours, or plainly."""
+    """Terminal colours, if enabled."""
 
     def __init__(self, colour: bool) -> None:
         self.colour = colour
@@ -63,11 +63,11 @@ def moves_on_map(
     width: int | None = None,
     colour: bool | None = None,
 ) -> str:
-    """The moves of `policy[s, q]` on the problem's map, as text.
+    """The actions of `policy[s, q]` on the problem's map, as text.
 
-    Machine states that end the episode, or that no labels of the map lead to, are left out.
-    `hopeless[s, q]` marks where no move is worth showing. `width` is that of the terminal, or 80,
-    unless given; there are colours if the output is a terminal and NO_COLOR is not set.
+    Machine states that are terminal, or unreachable with the labels of the map, are left out.
+    `hopeless[s, q]` marks states without an action worth showing. `width` is by default that of the
+    terminal, or 80; there are colours if the output is a terminal and NO_COLOR is not set.
 
     >>> from qrmax.worlds.catalog import make
     >>> problem = make("continuous/line/ab")
@@ -107,10 +107,10 @@ def moves_on_map(
 def map_lines(
     grid: GridMap, moves: NDArray[np.int32], room: int = WIDTH, pen: _Pen | None = None
 ) -> list[_Line]:
-    """The map with the move of each state beside what is there; -1 is no move.
+    """The map with the action of each state beside its tile; -1 is none.
 
-    Walls have columns of their own, and a frame is around it all, unless there are no walls and
-    that is wider than the `room`. A map that is too wide all the same is cut into bands.
+    Walls have columns of their own, within a frame, unless there are no walls and that is wider
+    than the `room`. A map that is still too wide is cut into bands.
     """
     pen = _Pen(colour=False) if pen is None else pen
     if _map_width(grid, room) > room and grid.width > 1:
@@ -132,7 +132,7 @@ def map_lines(
 def _bands(
     grid: GridMap, moves: NDArray[np.int32], columns: int, room: int, pen: _Pen
 ) -> list[_Line]:
-    """Some columns of a map, then the next ones below, each with a heading."""
+    """Bands of columns of a map, one below the other, each with a heading."""
     lines: list[_Line] = []
     for first in range(0, grid.width, columns):
         band = slice(first, min(first + columns, grid.width))
@@ -161,7 +161,7 @@ def _cell(grid: GridMap, x: int, y: int, move: int, pen: _Pen) -> str:
 
 
 def _wall_line(grid: GridMap, y: int, spacious: bool) -> str:
-    """What is between two rows of cells."""
+    """The walls between two rows of cells."""
     below, right = grid.wall_below[y], grid.wall_right
     parts = []
     for x in range(grid.width):
@@ -181,7 +181,7 @@ def _map_width(grid: GridMap, room: int) -> int:
 
 
 def _heading(machine: RewardMachine, state: str, width: int, pen: _Pen) -> list[_Line]:
-    """The name of a machine state, and what leads on from it."""
+    """The name of a machine state, and its outgoing edges."""
     ways: dict[str, list[str]] = {}
     for edge in machine.edges_of(state):
         if edge.target != state:

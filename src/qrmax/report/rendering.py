@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.path import Path
 
-POINTS = 72  # to the inch, which is what a unit of a picture is here
-PIXELS = 144  # to the inch, in PNG files
+POINTS = 72  # per inch: the unit of a picture here
+PIXELS = 144  # per inch, in PNG files
 MOST_PIXELS = 16_000  # along a side
 
 _ANCHORS = {"start": "left", "middle": "center", "end": "right"}
@@ -103,7 +103,7 @@ def _path(outline: Outline) -> Path:
 
 
 def _tell(caught: list[warnings.WarningMessage], title: str, kind: str) -> None:
-    """Say once that characters are missing, and pass other warnings on."""
+    """Warn once of missing characters, and pass other warnings on."""
     for warning in caught:
         if "missing from font" not in str(warning.message):
             warnings.warn(warning.message, stacklevel=4)

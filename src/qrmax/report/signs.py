@@ -1,4 +1,4 @@
-"""The signs on pictures of maps: told apart by their shapes, also in grey print.
+"""The signs on pictures of maps, distinguishable by shape, also in greyscale.
 
 Every proposition that the built-in maps name in a word has a sign of its own; any other is the
 letter of its tile on a white plate.
@@ -57,7 +57,7 @@ def sign(proposition: str, tile: str, middle: Point, size: float) -> Items:
 
 
 def start_sign(middle: Point, width: float, height: float) -> Items:
-    """A frame inside a cell with a filled corner, so that what is in the cell stays visible."""
+    """A frame inside a cell with a filled corner, which leaves its sign visible."""
     line = 1.4 + 0.04 * min(width, height)
     inner = rectangle(middle, width - 2.4 * line, height - 2.4 * line)
     left, top = middle.x - width / 2 + 1.2 * line, middle.y - height / 2 + 1.2 * line

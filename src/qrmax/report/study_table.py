@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qrmax.errors import StoreError
 from qrmax.planning.policy_evaluation import evaluate
@@ -13,8 +13,10 @@ from qrmax.report.layout import Layout
 from qrmax.report.tables import Table, make_table
 from qrmax.report.wording import counted
 from qrmax.studies.library import SUFFIX, study_names
+from qrmax.studies.other_runs import first_reached
+from qrmax.studies.problem_specs import CatalogProblem, Environment, PythonProblem
 from qrmax.studies.results import results
-from qrmax.studies.study import ProblemSpec, Study
+from qrmax.studies.study import Study
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +26,7 @@ LENGTH, SUCCESS = "optimum: mean length", "optimum: success %"
 
 
 def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
-    """The table of a study, with what others have found beside it."""
+    """The table of a study, beside published reference values."""
     import polars
 
     found = results(folder, earlier=True)
@@ -35,8 +37,9 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
             "others; sweep it again"
         )
     layout, most = study_layout(study), study.max_episodes
+    theirs = _others(study)
     if most is None:
-        return make_table(ours, layout)
+        return make_table(polars.concat([ours, theirs], how="diagonal"), layout)
     every = study.training["evaluate_every"]
     checks = f"Policies were checked every {every:,} steps; episodes are counted at the check."
     layout = replace(layout, about=f"{layout.about} {checks}".lstrip())
@@ -49,11 +52,47 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
         if not len(whole):
             raise StoreError(f"{folder}: {short}")
         layout = replace(layout, about=f"{layout.about} {short}.".lstrip())
-    return make_table(_in_episodes(whole, most), layout)
+    return make_table(polars.concat([_in_episodes(whole, most), theirs], how="diagonal"), layout)
+
+
+def _others(study: Study) -> pl.DataFrame:
+    """The runs of other tools as rows of results; how fast they are, the rule `reaches` tells."""
+    import polars
+
+    rows = []
+    for other in study.others:
+        for run in other.runs:
+            first = first_reached(run, study.training) if _reaches(study) else None
+            last = run.curve[-1]
+            rows.append(
+                {
+                    "problem": other.problem,
+                    "label": other.marked,
+                    "seed": run.seed,
+                    "status": "done",
+                    "reached": first is not None,
+                    "steps": study.max_steps if first is None else first,
+                    "max_steps": study.max_steps,
+                    "success": last.success,
+                    "episode_return": last.episode_return,
+                }
+            )
+    kinds: dict[str, Any] = dict.fromkeys(("problem", "label", "status"), polars.String)
+    kinds |= dict.fromkeys(("seed", "steps", "max_steps"), polars.Int64)
+    kinds |= {
+        "reached": polars.Boolean,
+        "success": polars.Float64,
+        "episode_return": polars.Float64,
+    }
+    return polars.DataFrame(rows, schema=kinds, orient="row")
+
+
+def _reaches(study: Study) -> bool:
+    return study.training["stop"] == "reaches" and study.max_episodes is None
 
 
 def _ran_out_of_steps(most: int) -> pl.Expr:
-    """Whether a run ended before its rule was met or so many episodes had begun."""
+    """An expression: the run ended before its stopping rule was met and before n episodes."""
     import polars
 
     return ~polars.col("reached") & (polars.col("episodes") < most)
@@ -69,7 +108,7 @@ def _in_episodes(runs: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def study_layout(study: Study) -> Layout:
-    """How the table of a study is laid out."""
+    """The layout of the table of a study."""
     protocol = f" --protocol {study.protocol}" if study.protocol else ""
     title = study.title or study.name
     name = study.name if study.name in study_names() else f"{study.name}{SUFFIX}"
@@ -79,6 +118,7 @@ def study_layout(study: Study) -> Layout:
         if LENGTH in row and SUCCESS in row and problem in study.problems
     }
     specs = {cell.problem.label: cell.problem for cell in study.cells}
+    others = tuple(dict.fromkeys(other.marked for other in study.others))
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
         about=" ".join(part for part in (study.about, judged(study)) if part),
@@ -94,15 +134,21 @@ def study_layout(study: Study) -> Layout:
             for label in study.agents
             if label in row and problem in study.problems
         },
-        optimum={problem: optimum(specs[problem]) for problem in published},
+        optimum={
+            problem: optimum(spec)
+            for problem in published
+            if not isinstance(spec := specs[problem], Environment)
+        },
         optimum_reference=published,
         compare=study.comparable,
         shows_success=study.training["stop"] == "success",
+        shows_final=bool(others) or any(isinstance(spec, Environment) for spec in specs.values()),
+        others=others,
     )
 
 
 def judged(study: Study) -> str:
-    """What the learners are judged by, where that is not the same for all of them.
+    """The evaluation criteria of the learners, if they are not the same for all.
 
     >>> import qrmax
     >>> judged(qrmax.load_study("paper/table4"))
@@ -134,14 +180,14 @@ def _listed(names: list[str]) -> str:
 
 
 class Optimum(NamedTuple):
-    """What the optimal policy brings."""
+    """The performance of the optimal policy."""
 
     mean_length: float  # of successful episodes
     success: float  # probability
 
 
-def optimum(spec: ProblemSpec) -> Optimum:
-    """What the optimal policy of a problem brings in the world with slips, as the paper has it."""
-    problem = ProblemSpec(spec.label, spec.name, spec.map, spec.task, {}).make().judged
+def optimum(spec: CatalogProblem | PythonProblem) -> Optimum:
+    """The performance of the optimal policy in the slippery environment, as in the paper."""
+    problem = spec.plain().judged
     found = evaluate(problem, solve(problem).policy)
     return Optimum(found.mean_length or 0.0, found.success)

@@ -1,9 +1,8 @@
-"""Tables of steps, problems by learners, beside the numbers of a paper.
+"""Tables of steps, problems by learners, beside the reference values of a paper.
 
     results, layout ──gather──> Findings ──> Markdown, LaTeX, CSV
 
-`results` has one row for each run, with the columns of `findings.Run`; what else it has does not
-matter.
+`results` has one row for each run, with the columns of `findings.Run`; other columns are ignored.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ __all__ = ["Layout", "Table", "make_table"]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that can be written in several forms."""
+    """A table that can be written in several formats."""
 
     findings: Findings
 
     def markdown(self) -> str:
-        """A page to read: the table, what it was made by, how the runs spread, who is quicker."""
+        """A page to read: the table, its provenance, dispersion, probability of improvement."""
         return markdown.page(self.findings)
 
     def latex(self) -> str:
         r"""A `tabular` for a document with `\usepackage{booktabs}`.
 
-        The smallest mean of a problem is bold, and all whose 95 % interval overlaps with its own;
-        where that is all of them, none is.
+        The smallest mean of a problem is bold, and all whose 95 % confidence interval overlaps with
+        its own; if those are all of them, none is.
         """
         return latex.tabular(self.findings)
 
     def csv(self) -> str:
-        """One row for each problem and learner; `inf` where runs that hit the budget decide.
+        """One row for each problem and learner; `inf` for quantiles that are right-censored.
 
         `mean` and `std` are those of the other runs.
         """

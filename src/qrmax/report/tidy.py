@@ -1,4 +1,4 @@
-"""A table as CSV: one row for each problem and learner, one number in each field."""
+"""Tables as tidy CSV: one row for each problem and learner, one number in each field."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ Field = str | int | float | None
 
 
 def text(findings: Findings) -> str:
-    """The whole file. Fields of what is not known are empty.
+    """The whole file. Unknown values are empty fields.
 
-    `mean` and `std` are those of the runs that got there, whose number is `n` without `censored`.
-    A median or IQM that runs at the budget decide is `inf`, which readers of CSV take for the
-    number it is. `resolution` is the number of steps between checks, empty where it is not known:
-    steps are up to as many too large, and the lower ends of intervals take that into account.
-    `off_by` is relative to the reference: 0.1 is 10 % more.
+    `mean` and `std` are those of the uncensored runs, of which there are `n` minus `censored`. A
+    censored median or IQM is `inf`, which CSV readers parse as a number. `resolution` is the steps
+    between checks, empty if unknown: steps are up to as many too large, and the lower ends of
+    confidence intervals account for that. `off_by` is relative to the reference: 0.1 is 10 % more.
     """
     rows = list(_rows(findings))
     file = io.StringIO()

@@ -1,7 +1,7 @@
-"""Numbers in words: what stands in the cells, the same in Markdown and LaTeX.
+"""The text of table cells, shared by Markdown and LaTeX.
 
-Each problem has up to three rows, one below the other, so that numbers to be compared stand close
-and six learners still fit side by side: ours, the reference, and how far they are apart.
+Each problem has up to three rows, so that numbers to be compared are close together and six
+learners still fit side by side: ours, the reference, and the deviation.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 from qrmax.report.findings import CLOSE, Cell, Findings
 from qrmax.studies.statistics import Estimate, Summary
 
-NOTHING = "—"
+ABSENT = "—"
 
 
 class Row(NamedTuple):
-    """A row of the main table: whose numbers, and one text for each column."""
+    """A row of the main table: its source, and one text for each column."""
 
     name: str
     cells: tuple[str, ...]
@@ -35,7 +35,7 @@ def rows(findings: Findings, problem: str) -> Iterator[Row]:
     width = len(heads(findings))
     yield Row("ours", (*map(mean_text, cells), *_optimum(findings, layout.optimum.get(problem))))
     if layout.has_reference:
-        references = [NOTHING if c.reference is None else f"{c.reference:,.0f}" for c in cells]
+        references = [ABSENT if c.reference is None else f"{c.reference:,.0f}" for c in cells]
         optimum = _optimum(findings, layout.optimum_reference.get(problem))
         yield Row(layout.reference_name, (*references, *optimum))
     if layout.shows_distance:
@@ -44,7 +44,7 @@ def rows(findings: Findings, problem: str) -> Iterator[Row]:
 
 
 def how_many_are_close(findings: Findings) -> Row | None:
-    """For each learner, on how many problems its mean is close to the reference."""
+    """For each learner, the number of problems on which its mean is close to the reference."""
     layout = findings.layout
     if not layout.shows_distance:
         return None
@@ -56,9 +56,9 @@ def how_many_are_close(findings: Findings) -> Row | None:
 
 
 def mean_text(cell: Cell) -> str:
-    """Mean and standard deviation of the runs that got there, and how many did not.
+    """Mean and standard deviation of the uncensored runs, and the number of censored ones.
 
-    Where the budget was hit there is never one number for all runs, since there is none.
+    With right-censored runs there is no mean over all runs.
     """
     parts = []
     if (summary := cell.summary) is not None:
@@ -76,7 +76,7 @@ def mean_text(cell: Cell) -> str:
 
 
 def interval_text(cell: Cell) -> str:
-    """The 95 % interval of the mean; the median and its own where runs hit the budget."""
+    """The 95 % confidence interval of the mean; of the median if runs are right-censored."""
     if (summary := cell.summary) is None:
         return ""
     if summary.mean_interval is None:
@@ -86,7 +86,7 @@ def interval_text(cell: Cell) -> str:
 
 
 def resolution_text(findings: Findings) -> str:
-    """How finely steps are measured; nothing where every step is, or where it is not known."""
+    """The resolution of the steps; empty if it is one step, or unknown."""
     if not (apart := findings.resolutions):
         return ""
     checks = " or ".join(f"{steps:,}" for steps in apart)
@@ -99,7 +99,7 @@ def resolution_text(findings: Findings) -> str:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """A number of steps with its interval.
+    """A number of steps with its confidence interval.
 
     >>> estimate_text(Estimate(36500.0, 36000.0, math.inf))
     '36,500 [36,000 to ∞]'
@@ -108,8 +108,20 @@ def estimate_text(estimate: Estimate) -> str:
     return f"{value} [{low} to {high}]"
 
 
+def share_text(estimate: Estimate | None) -> str:
+    """A mean of any size with its interval.
+
+    >>> share_text(Estimate(0.5, 0.25, 0.75)), share_text(None)
+    ('0.5 [0.25 to 0.75]', '')
+    """
+    if estimate is None:
+        return ""
+    value, low, high = (f"{number:.3g}" for number in estimate)
+    return f"{value} [{low} to {high}]"
+
+
 def success_text(shares: Sequence[float]) -> str:
-    """Shares of success: mean, least and most.
+    """Success rates: mean, minimum and maximum.
 
     >>> success_text([0.25, 0.75])
     '50 % (25 to 75)'
@@ -145,7 +157,7 @@ def _optimum(findings: Findings, optimum: tuple[float, float] | None) -> tuple[s
     if not findings.layout.has_optimum:
         return ()
     if optimum is None:
-        return (NOTHING, NOTHING)
+        return (ABSENT, ABSENT)
     length, success = optimum
     return (f"{length:.2f}", f"{100 * success:.2f} %")
 

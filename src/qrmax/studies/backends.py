@@ -142,11 +142,11 @@ class LocalBackend(Backend):
             except (EOFError, OSError) as error:
                 why = f"no worker could be started: {error}"
                 if process is not None:
-                    why = f"its worker died ({self._bury(process)})"
+                    why = f"its worker died ({self._reap(process)})"
                 report, process = Report("lost", {"error": why}), None
             self._replies.put(Reply(ticket.key, report))
         if process is not None:
-            self._bury(process)
+            self._reap(process)
 
     def _start(self) -> _Process:
         with self._lock:
@@ -158,10 +158,10 @@ class LocalBackend(Backend):
                 process.stop()
         return process
 
-    def _bury(self, process: _Process) -> str:
+    def _reap(self, process: _Process) -> str:
         with self._lock:
             self._processes.discard(process)
-        return process.last_words()
+        return process.exit_reason()
 
 
 class _Process:
@@ -196,7 +196,7 @@ class _Process:
         """End it."""
         self._process.kill()
 
-    def last_words(self) -> str:
+    def exit_reason(self) -> str:
         """End it, and say what it died of."""
         with contextlib.suppress(OSError):
             self._orders.close()

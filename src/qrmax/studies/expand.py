@@ -12,7 +12,7 @@
     [world]                           # options of every problem
     slip = 0.2
 
-    [settings.qrmax]                  # of an agent, wherever it appears
+    [settings.qrmax]                  # of an agent; or of all that fit, as in [settings."ucbvi-*"]
     t_task = 2
 
     [on."office/map1/*".rmax]         # of an agent on a problem, or on all that fit
@@ -21,68 +21,64 @@
     [protocols.quick]                 # counts before all above, where it is chosen
     max_steps = 10_000
 
-A protocol can say anything that a study can but for its title, problems, seeds and reference. What
-counts least comes first: the built-in protocol of the chosen name, the study, the study's own
-protocol of that name; options and settings of a single entry count most. Files are looked for
-beside the study. `reference` names a CSV file with numbers to show beside ours: a column `problem`,
-and one for each agent.
+A protocol can say anything that a study can but for its title, problems, seeds and reference; its
+`agents` may also be a table of those that stand for others: `agents.qrmax = "qrmax-published"`.
+`precedence.py` has the rule that says what counts most. Files are looked for beside the study.
+`reference` names a CSV file with numbers to show beside ours: see `reference_table.py`. `others`
+are runs of other tools: see `other_runs.py`. A problem may be an environment: see
+`outside_problems.py`.
+
+A file is read in one pass: each part is read, checked and made where it stands, and what is wrong
+is noted with its place, so that all mistakes are told at once.
 """
 
 from __future__ import annotations
 
-import csv
 import os
 import tomllib
 import warnings
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from qrmax.agents.registry import make_config
 from qrmax.errors import (
     MissingExtraError,
     ParameterError,
-    QRMaxError,
     QRMaxWarning,
     StudyError,
     UnknownNameError,
     shown,
 )
-from qrmax.machines import task_files as tasks
+from qrmax.plugins import make_importable
+from qrmax.seeding import check_seed
 from qrmax.source import Source
-from qrmax.studies.config import (
-    AgentEntry,
-    Layer,
-    ProblemEntry,
-    StudyFile,
-    as_problem,
-    shape_mistakes,
-)
 from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, study_names
-from qrmax.studies.mistakes import (
-    EVALUATE_EVERY,
-    Mistake,
-    known_agents,
-    on_patterns,
-    refuse,
-    tried,
-    value_mistakes,
-)
-from qrmax.studies.study import Cell, ProblemSpec, Study
+from qrmax.studies.other_runs import read_others
+from qrmax.studies.outside_code import agent_origin, mentions_code
+from qrmax.studies.precedence import PROTOCOL_KEYS, AgentEntry, Layer, Layers, read_layer
+from qrmax.studies.problem_entries import MadeProblem, as_data, read_problems
+from qrmax.studies.problem_specs import Environment
+from qrmax.studies.reading import Mistakes, Table
+from qrmax.studies.reference_table import Reference, read_reference
+from qrmax.studies.study import Cell, Study
 from qrmax.training.run import MAX_STEPS, make_session
-from qrmax.training.stopping import as_rule, make_rule
-from qrmax.worlds import grid as maps
-from qrmax.worlds.catalog import (
-    all_names,
-    is_office,
-    map_and_task,
-    option_names,
-    options_of,
-    unknown_problem,
+from qrmax.training.stopping import StoppingRule, as_rule
+
+EVALUATE_EVERY = 1000
+MOST_SEEDS = 100_000
+LARGEST_SEED = 2**63 - 1  # that a column of numbers can hold
+STUDY_KEYS = (
+    "title",
+    "problems",
+    "seeds",
+    "protocol",
+    "protocols",
+    "reference",
+    "others",
+    *PROTOCOL_KEYS,
 )
 
 
@@ -101,17 +97,15 @@ def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> St
 
 def parse_study(source: Source, name: str, protocol: str | None = None) -> Study:
     """Read a study from TOML text; the source's name says where its files lie."""
-    raw = _parse_toml(source)
-    mistakes = [*shape_mistakes(raw)]
-    told = {mistake.path for mistake in mistakes}
-    built_in = {name: _built_in_protocol(name) for name in protocol_names()}
-    values = value_mistakes(raw, built_in, protocol)
-    mistakes += [mistake for mistake in values if mistake.path not in told]
-    mistakes += _problem_mistakes(source, raw)
-    if mistakes:
-        refuse(source.name, [*mistakes, *_refusals(source, raw, protocol)])
-    file = StudyFile.model_validate(raw)
-    return _Expansion(source, file, protocol or file.protocol).study(name)
+    return expand(_parse_toml(source), source.name, name, protocol)
+
+
+def expand(data: Mapping[str, Any], origin: str, name: str, protocol: str | None = None) -> Study:
+    """Make a study from the keys and values of a study file.
+
+    `origin` is the path of the file, for messages and to find the files beside it.
+    """
+    return _Expansion(Table(data, "", Mistakes(origin)), protocol).study(name)
 
 
 def _parse_toml(source: Source) -> dict[str, Any]:
@@ -121,221 +115,190 @@ def _parse_toml(source: Source) -> dict[str, Any]:
         raise StudyError(f"{source.name}: not valid TOML: {error}") from error
 
 
-def _built_in_protocol(name: str) -> dict[str, Any]:
-    return _parse_toml(Source.read(PROTOCOLS / f"{name}{SUFFIX}"))
-
-
-class _Made(NamedTuple):
-    """A problem of a study."""
-
-    spec: ProblemSpec
-    problem: Any  # a Problem or a ContinuousProblem
-
-
 class _Expansion:
-    """A file and a protocol on their way to a study."""
+    """A study file on its way to a study."""
 
-    def __init__(self, source: Source, file: StudyFile, protocol: str | None) -> None:
-        self.source, self.file, self.protocol = source, file, protocol
-        self.layers: list[Layer] = [file]  # what counts most comes last
-        if protocol in protocol_names():
-            self.layers.insert(0, Layer.model_validate(_built_in_protocol(protocol)))
-        if protocol in file.protocols:
-            self.layers.append(file.protocols[protocol])
-        self.agents: list[AgentEntry] = self._said("agents", [])
-        self.max_steps: int = self._said("max_steps", MAX_STEPS)
-        self.max_episodes: int | None = self._said("max_episodes", None)
-        self.evaluate_every: int = self._said("evaluate_every", EVALUATE_EVERY)
-        stop = self._said("stop", None)
-        self.stop = as_rule("exact") if stop is None else make_rule(stop.rule, stop.model_extra)
+    def __init__(self, table: Table, protocol: str | None) -> None:
+        self.table = table
+        self.mistakes = table.mistakes
+        self.beside = Path(table.mistakes.name).parent
+        if mentions_code(table.raw_data()):
+            make_importable(self.beside)
+        self.title = table.text("title") or ""
+        named = table.text("protocol")
+        self.protocol = named if protocol is None else protocol
+        self.layers = Layers(self._layers())
+        self.agents = self._agents()
+        self.max_steps: int = self.layers.said("max_steps", MAX_STEPS)
+        self.max_episodes: int | None = self.layers.said("max_episodes")
+        self.evaluate_every: int = self.layers.said("evaluate_every", EVALUATE_EVERY)
+        self.rule: StoppingRule = self.layers.said("stop", as_rule("exact"))
+        self.seeds = self._seeds()
+        self.problems = read_problems(table, self.layers, self.beside)
+        if all(isinstance(made.spec, Environment) for made in self.problems):
+            self.rule = self.layers.said("stop", as_rule("budget"))  # nothing to compare with
+        self._refuse_contradictions()
+        self._refuse_unused(self.problems)
+        self.reference = self._reference()
+        self.others = read_others(
+            table,
+            [made.spec.label for made in self.problems],
+            [entry.label for entry in self.agents],
+            self.beside,
+            self.evaluate_every,
+        )
+        table.refuse_rest(STUDY_KEYS)
 
     def study(self, name: str) -> Study:
-        """The study, or an error that lists which agents refuse which problems."""
-        cells: dict[bytes, Cell] = {}  # by all that matters to a result
-        mistakes: list[Mistake] = []
-        for problem, number in product(self._problems(), range(len(self.agents))):
-            try:
-                cell = self._cell(problem, self.agents[number])
-                same = cells.setdefault(cell.identity(), cell)
-                if same is not cell:
-                    raise ParameterError(
-                        f"is the same as {same.label!r} on {same.problem.label!r}: labels make no "
-                        "difference to what is run"
-                    )
-            except QRMaxError as error:
-                message = f"{self.agents[number].label or ''} on {problem.spec.label}: {error}"
-                mistakes.append(Mistake(f"agents[{number}]", message.lstrip()))
-        refuse(self.source.name, mistakes)
-        return Study(
+        """The study, or an error that lists all mistakes."""
+        cells = self._cells()
+        self.mistakes.refuse()
+        return Study.of_parts(
             name=name,
             protocol=self.protocol,
-            title=self.file.title,
-            about=self._said("about", ""),
-            comparable=self._said("comparable", True),
-            cells=tuple(cells.values()),
-            seeds=tuple(self.file.seeds),
+            title=self.title,
+            about=self.layers.said("about", ""),
+            comparable=self.layers.said("comparable", True),
+            cells=tuple(cells),
+            seeds=tuple(self.seeds),
             training={
                 "max_steps": self.max_steps,
                 # only where there is one: the others keep their ids
                 **({} if self.max_episodes is None else {"max_episodes": self.max_episodes}),
                 "evaluate_every": self.evaluate_every,
-                "stop": self.stop.name,
-                **_as_data(self.stop),
+                "stop": self.rule.name,
+                **as_data(self.rule),
             },
-            reference=_read_reference(self.source, self.file.reference),
+            reference=self.reference,
+            others=tuple(self.others),
         )
 
-    def _said(self, key: str, default: Any) -> Any:
-        """What the last layer that speaks of it says."""
-        said = [getattr(layer, key) for layer in self.layers]
-        return next((value for value in reversed(said) if value is not None), default)
+    def _layers(self) -> list[Layer]:
+        """The layers that count here, the most important one last; all are read."""
+        own: dict[str, Layer] = {}
+        study = read_layer(self.table)
+        for name, table in self.table.tables("protocols"):
+            own[name] = read_layer(table)
+            table.refuse_rest(PROTOCOL_KEYS)
+        self.own = own
+        built_in, wanted = protocol_names(), self.protocol
+        if wanted is not None and wanted not in (*built_in, *own):
+            known = [*built_in, *own]
+            self.mistakes.add("protocol", str(UnknownNameError("protocol", wanted, known)))
+        layers = [study]
+        if wanted in built_in:
+            layers.insert(0, self._built_in(wanted))
+        if wanted in own:
+            layers.append(own[wanted])
+        return layers
 
-    def _problems(self) -> Iterator[_Made]:
-        for entry in self.file.problems:
-            for name in _names(entry):
-                spec = _problem_spec(self.source, entry, name, self._options(entry, name))
-                problem = spec.make()
-                yield _Made(replace(spec, label=entry.label or problem.name), problem)
+    def _built_in(self, name: str) -> Layer:
+        data = _parse_toml(Source.read(PROTOCOLS / f"{name}{SUFFIX}"))
+        return read_layer(Table(data, f"protocol {name}", self.mistakes))
 
-    def _options(self, entry: ProblemEntry, name: str | None) -> Any:
-        kind, options = options_of(name), dict[str, Any]()
-        for layer in self.layers:  # of what all worlds are told, each takes what it knows
-            options |= {key: layer.world[key] for key in layer.world if key in option_names(name)}
-        return kind.of(options | (entry.model_extra or {}))
+    def _agents(self) -> list[AgentEntry]:
+        if self.layers.said("agents") is None and not self.mistakes.concern("agents"):
+            self.mistakes.add("agents", "is missing; needed: at least one agent")
+        return self.layers.agents()
 
-    def _cell(self, made: _Made, entry: AgentEntry) -> Cell:
-        """The agent on the problem, tried out."""
-        settings: dict[str, Any] = {}
-        if (gamma := self._said("gamma", None)) is not None:
-            settings["gamma"] = gamma
-        for layer in self.layers:
-            settings |= layer.settings.get(entry.agent, {})
-            for pattern, by_agent in layer.on.items():
-                if fnmatchcase(made.spec.label, pattern):
-                    settings |= by_agent.get(entry.agent, {})
-        settings |= entry.model_extra or {}
+    def _refuse_contradictions(self) -> None:
+        """Refuse a rule that can never be met."""
+        rule, most, every = self.rule, self.max_steps, self.evaluate_every
+        if self.mistakes.concern("stop", "max_steps", "evaluate_every"):
+            return
+        if rule.name != "budget" and most // every < rule.in_a_row:
+            self.mistakes.add(
+                "stop",
+                f"contradicts max_steps and evaluate_every: the rule {rule.name!r} needs "
+                f"{rule.in_a_row} checks in a row, but {most} steps with a check every {every} "
+                f"have {most // every}",
+            )
+
+    def _seeds(self) -> list[int]:
+        """The seeds: a count, or a list."""
+        given = self.table.raw("seeds")
+        if "seeds" not in self.table:
+            self.mistakes.add("seeds", "is missing")
+            return []
+        if isinstance(given, list):
+            return _check_seeds(self.table.items("seeds") or [], self.mistakes)
+        if type(given) is not int or not 1 <= given <= MOST_SEEDS:
+            self.mistakes.add(
+                "seeds",
+                f"the number of seeds is {shown(given)}; allowed: whole numbers from 1 to "
+                f"{MOST_SEEDS}",
+            )
+            return []
+        return [*range(given)]
+
+    def _refuse_unused(self, problems: Sequence[MadeProblem]) -> None:
+        """Refuse settings on a problem that the study does not have: they are not meant."""
+        labels = [made.spec.label for made in problems]
+        for layer in (*self.layers.layers, *self.own.values()):
+            for pattern in layer.on if labels and not layer.path.startswith("protocol ") else ():
+                if not any(fnmatchcase(label, pattern) for label in labels):
+                    path = f"{layer.path}.on.{pattern}".removeprefix(".")
+                    self.mistakes.add(path, str(UnknownNameError("problem", pattern, labels)))
+
+    def _reference(self) -> Reference:
+        name = self.table.text("reference")
+        found: Reference = {}
+        if name is not None:
+            with self.mistakes.at("reference"):
+                found = read_reference(self.beside / name)
+        return found
+
+    def _cells(self) -> list[Cell]:
+        """Each agent on each problem, tried out: an agent may refuse a problem."""
+        cells: dict[bytes, Cell] = {}  # by all that matters to a result
+        complete = not self.mistakes  # else a value that was left out may make two cells equal
+        for made, entry in product(self.problems, self.agents):
+            label = "" if entry.label == entry.name else f"{entry.label} "
+            with self.mistakes.at(entry.path, f"{label}on {made.spec.label}: "):
+                cell = self._cell(made, entry)
+                same = cells.setdefault(cell.identity(), cell)
+                if complete and same is not cell:
+                    raise ParameterError(
+                        f"is the same as {same.label!r} on {same.problem.label!r}: labels make no "
+                        "difference to what is run"
+                    )
+        return [*cells.values()]
+
+    def _cell(self, made: MadeProblem, entry: AgentEntry) -> Cell:
+        settings = self.layers.settings(entry, made.spec.label)
+        rule = None if self.mistakes else self.rule
         try:
-            config = make_session(
-                entry.agent, made.problem, stop=self.stop, **settings
-            ).agent.config
+            with warnings.catch_warnings():
+                if self.mistakes:  # the study is refused anyway
+                    warnings.simplefilter("ignore", QRMaxWarning)
+                session = make_session(entry.agent, made.problem, stop=rule, **settings)
+            config = session.agent.config
         except MissingExtraError:  # it can still be looked at, and swept without this agent
             config = make_config(entry.agent, settings)
+        source = agent_origin(entry.agent)
         return Cell(
             problem=made.spec,
-            label=entry.label or entry.agent,
-            agent=entry.agent,
-            settings=_as_data(config),
+            label=entry.label,
+            # by name only what every worker knows
+            agent=entry.agent if source is None else f"{source['module']}:{source['class']}",
+            settings=as_data(config),
+            source=source,
         )
 
 
-def _problem_mistakes(study: Source, raw: dict[str, Any]) -> Iterator[Mistake]:
-    """Problems and files that are not there, or there twice; whatever else is wrong."""
-    labels: list[str] = []
-    problems, reference = raw.get("problems"), raw.get("reference")
-    for number, given in enumerate(problems if isinstance(problems, list) else []):
-        if (entry := as_problem(given)) is not None:
-            yield from tried(f"problems[{number}]", _take_labels, study, entry, labels)
-    for path, pattern in on_patterns(raw):
-        # what a study says of a problem that it does not have is surely not meant
-        if labels and not any(fnmatchcase(label, pattern) for label in labels):
-            yield Mistake(path, str(UnknownNameError("problem", pattern, labels)))
-    if isinstance(reference, str):
-        yield from tried("reference", _read_reference, study, reference)
-
-
-def _refusals(study: Source, raw: dict[str, Any], protocol: str | None) -> Iterator[Mistake]:
-    """Agents that refuse a problem however they are set, in a study that is refused anyway."""
-    problems = raw.get("problems")
-    entries = map(as_problem, problems if isinstance(problems, list) else [])
-    for entry, (path, agent) in product(filter(None, entries), known_agents(raw, protocol)):
-        with warnings.catch_warnings(), suppress(QRMaxError):  # what is wrong there is told already
-            warnings.simplefilter("ignore", QRMaxWarning)
-            for name in _names(entry):
-                problem = _problem_spec(study, entry, name, options_of(name)()).make()
-                for mistake in tried(path, make_session, agent, problem):
-                    yield mistake._replace(message=f"on {problem.name}: {mistake.message}")
-
-
-def _take_labels(study: Source, entry: ProblemEntry, labels: list[str]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QRMaxWarning)  # they come when the problem is used
-        made = [
-            _problem_spec(study, entry, name, options_of(name)()).make() for name in _names(entry)
-        ]
-    for label in [entry.label or problem.name for problem in made]:
-        if label in labels:
-            raise ParameterError(
-                f"there are two problems {label!r}; leave one out, or give it a label"
-            )
-        labels.append(label)
-
-
-def _problem_spec(
-    study: Source, entry: ProblemEntry, name: str | None, options: Any
-) -> ProblemSpec:
-    """A problem by its name if all of it is built in; otherwise its files, as text."""
-    if not is_office(name):
-        own_map = None if entry.map is None else _find_map(study, entry.map)
-        own_task = None if entry.task is None else _find_task(study, entry.task)
-        return ProblemSpec("", name, own_map, own_task, _as_data(options))
-    grid, task = map_and_task(name, entry.map, entry.task)
-    if grid in maps.map_names() and task in tasks.task_names():
-        name = f"office/{grid}/{task.removeprefix(f'{grid}/')}"
-        return ProblemSpec("", name, None, None, _as_data(options))
-    return ProblemSpec("", None, _find_map(study, grid), _find_task(study, task), _as_data(options))
-
-
-def _as_data(settings: Any) -> dict[str, Any]:
-    """Settings as plain data; 1 is 1.0 where fractions are allowed, so that both are one run."""
-    values = {field: getattr(settings, field.name) for field in fields(settings)}
-    return {
-        field.name: float(value) if type(value) is int and "float" in str(field.type) else value
-        for field, value in values.items()
-    }
-
-
-def _find_map(study: Source, spec: str) -> Source:
-    beside = Path(study.name).parent
-    return _by_last_name(Source.find(spec, "map", maps.MAPS, maps.SUFFIX, beside=beside))
-
-
-def _find_task(study: Source, spec: str) -> Source:
-    return _by_last_name(tasks.find_task(spec, beside=Path(study.name).parent))
-
-
-def _by_last_name(found: Source) -> Source:
-    """A built-in file, or one beside the study, known by its last name: folders differ."""
-    return Source(Path(found.name).name, found.text)
-
-
-def _names(entry: ProblemEntry) -> list[str | None]:
-    """The names that an entry stands for: several where it is a pattern."""
-    name = entry.name
-    if name is None and (entry.map is None or entry.task is None):
-        raise ParameterError("needed: a name such as 'office/map1/exp5', or a map and a task")
-    if name is None or not {*name} & {*"*?["}:
-        return [name]
-    fitting = [known for known in all_names() if fnmatchcase(known, name)]
-    if not fitting:
-        raise unknown_problem(name)
-    return [*fitting]
-
-
-def _read_reference(study: Source, name: str | None) -> dict[str, dict[str, float]]:
-    if name is None:
-        return {}
-    path = Path(study.name).parent / name
-    rows = csv.DictReader(Source.read(path).text.splitlines())
-    if "problem" not in (rows.fieldnames or ()):
-        raise StudyError(f"{path}: has no column 'problem'; needed: that, and one for each agent")
-    found: dict[str, dict[str, float]] = {}
-    for row in rows:
-        numbers = found.setdefault(row.pop("problem"), {})
-        for column, value in row.items():
-            try:
-                numbers |= {column: float(value)} if value else {}
-            except (TypeError, ValueError):
-                raise StudyError(
-                    f"{path}, line {rows.line_num}, column {column!r}: {shown(value)} is no number"
-                ) from None
-    return found
+def _check_seeds(items: Sequence[tuple[str, Any]], mistakes: Mistakes) -> list[int]:
+    if not items:
+        mistakes.add("seeds", "is empty; needed: at least one seed")
+    seeds: list[int] = []
+    for path, seed in items:
+        if type(seed) is not int:
+            mistakes.add(path, f"is {shown(seed)}; needed: a whole number")
+            continue
+        with mistakes.at(path):
+            check_seed(seed)
+            if seed > LARGEST_SEED:
+                raise ParameterError(f"seed is {shown(seed)}; allowed: at most {LARGEST_SEED}")
+            if seed in seeds:
+                raise ParameterError(f"is {shown(seed)}, which is there twice")
+        seeds.append(seed)
+    return seeds

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from qrmax.errors import StoreError
+from qrmax.studies.other_runs import OtherRuns
 from qrmax.studies.results import results
 from qrmax.studies.store import CURVE, Store
 
@@ -20,7 +22,8 @@ def curves(path: str | os.PathLike[str]) -> polars.DataFrame:
 
     `problem`, `agent`, `label`, `seed` and `reached` are those of the run, as in `qrmax.results`;
     `step`, `episodes`, `start_value`, `gap`, `success` and `nominal_length` are those of the point.
-    What cannot be known there is null.
+    What cannot be known there is null. Runs of other tools that the study names are at the end;
+    `tool` is null for ours, and their labels say which tool it was.
     """
     import polars
 
@@ -33,8 +36,39 @@ def curves(path: str | os.PathLike[str]) -> polars.DataFrame:
         raise StoreError(
             f"{path}: has no complete runs yet; `qrmax status {path}` says how far it is"
         )
-    # earlier versions counted no episodes
-    return polars.concat(of_runs, how="diagonal")
+    ours = polars.concat(of_runs, how="diagonal").with_columns(tool=polars.lit(None, polars.String))
+    return with_others(ours, store.study().others)
+
+
+def with_others(ours: polars.DataFrame, others: Iterable[OtherRuns]) -> polars.DataFrame:
+    """The curves of our own runs, and those of these other ones."""
+    import polars
+
+    theirs = other_curves(others)
+    own = ours.filter(polars.col("tool").is_null())
+    return polars.concat([own, theirs], how="diagonal_relaxed") if len(theirs) else own
+
+
+def other_curves(others: Iterable[OtherRuns]) -> polars.DataFrame:
+    """The learning curves of other tools."""
+    import polars
+
+    rows = [
+        {
+            "problem": other.problem,
+            "label": other.marked,
+            "seed": run.seed,
+            "tool": other.tool,
+            **point._asdict(),
+        }
+        for other in others
+        for run in other.runs
+        for point in run.curve
+    ]
+    kinds = {"problem": polars.String, "label": polars.String, "seed": polars.Int64}
+    kinds |= {"tool": polars.String, "step": polars.Int64}
+    kinds |= dict.fromkeys(("success", "episode_return"), polars.Float64)
+    return polars.DataFrame(rows, schema=kinds, orient="row")
 
 
 def _constant(value: str | int | bool, name: str) -> polars.Expr:

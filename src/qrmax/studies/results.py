@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from qrmax.errors import warn
 from qrmax.studies.store import Owner, Record, Store
 from qrmax.studies.study import RunSpec, Study
+from qrmax.studies.work import ROLLED_OUT
 
 if TYPE_CHECKING:
     import polars
@@ -28,6 +29,7 @@ _OUTCOME = {  # and the type of the column
     "mean_length": "Float64",
     "nominal_length": "Int64",
     "known": "Int64",
+    **dict.fromkeys(ROLLED_OUT, "Float64"),
 }
 _COLUMNS = {
     "problem": "String",

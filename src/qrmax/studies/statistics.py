@@ -193,6 +193,15 @@ def bootstrap(
     return Interval(float(ordered[outside]), float(ordered[resamples - 1 - outside]))
 
 
+def mean_estimate(values: FloatArray, seed: int = 0) -> Estimate:
+    """The mean over runs, with its 95 % bootstrap confidence interval.
+
+    >>> mean_estimate(np.array([0.5, 0.5, 0.5]))
+    Estimate(value=0.5, low=0.5, high=0.5)
+    """
+    return _estimate([values], _mean, seed)
+
+
 def comparable(ours: Steps, theirs: Steps) -> bool:
     """Whether it can be said which runs took longer: of all of them, or up to the same budget."""
     return ours.budget == theirs.budget or ours.censored == theirs.censored == 0

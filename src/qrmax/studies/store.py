@@ -11,8 +11,6 @@ run.json comes last, so that a run that has one is complete. It has a checksum o
 curve: a damaged run is noticed, reported and run again. Everything that may differ between two
 sweeps of the same study is under "timing", which the checksum leaves out; all else is the same,
 byte for byte.
-
-Schema 1 had no checksum of run.json; it is still read.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from typing import IO, Any, Literal, NamedTuple
 from qrmax.errors import SourceError, StoreError
 from qrmax.source import write_whole
 from qrmax.studies.provenance import made_by
-from qrmax.studies.study import ID_LENGTH, RunSpec, Study, canonical, config_id
+from qrmax.studies.study import ID_LENGTH, RunSpec, Study, canonical
 
 SCHEMA = 2
 _ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
@@ -234,10 +232,10 @@ class Store:
 
 
 def _check_schema(schema: int, path: Path) -> None:
-    if schema > SCHEMA:
+    if schema != SCHEMA:
+        remedy = "update qrmax" if schema > SCHEMA else "sweep the study into another folder"
         raise StoreError(
-            f"{path}: is of schema {schema}; this version of qrmax reads up to {SCHEMA}: update "
-            "qrmax"
+            f"{path}: is of schema {schema}; this version of qrmax reads {SCHEMA}: {remedy}"
         )
 
 
@@ -265,10 +263,9 @@ def _checked(text: bytes, folder: Path) -> dict[str, Any]:
     except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
         raise _DamagedError(f"{RUN} is no JSON of a run") from None
     _check_schema(schema, folder / RUN)
-    if schema >= 2 and not _is_sealed(text):
+    if not _is_sealed(text):
         raise _DamagedError(f"{RUN} has been changed")
-    run_id = data.get("id") if schema >= 2 else config_id(data.get("config", {}))
-    if run_id != folder.name or status not in ("done", "failed"):
+    if data.get("id") != folder.name or status not in ("done", "failed"):
         raise _DamagedError(f"{RUN} is of another run")
     if not _has_all_parts(data):
         raise _DamagedError(f"{RUN} lacks a part")
@@ -284,7 +281,7 @@ def _checked(text: bytes, folder: Path) -> dict[str, Any]:
 
 
 def _has_all_parts(data: Mapping[str, Any]) -> bool:
-    """Whether what is read elsewhere is there: no checksum is of the timing, or of schema 1."""
+    """Whether what is read elsewhere is there: no checksum is of the timing."""
     try:
         texts = [data["problem"], data["label"], data["made_by"]["qrmax"]]
         tables = [data["made_by"], data["timing"]]

@@ -10,52 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qrmax.errors import ParameterError, StudyError
-from qrmax.machines.reward_machine import RewardMachine
-from qrmax.machines.task_files import read_task
-from qrmax.source import Source
-from qrmax.worlds.catalog import make
-from qrmax.worlds.grid import GridMap, parse_map
+from qrmax.studies.other_runs import OtherRuns
+from qrmax.studies.problem_specs import ProblemSpec, spec_of
+
+if TYPE_CHECKING:
+    from qrmax.agents.registry import AgentLike
+    from qrmax.training.stopping import StoppingRule
 
 ID_LENGTH = 16  # hexadecimal digits: no two of a billion runs are alike
 FILTERS = ("problem", "agent", "seed")
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemSpec:
-    """How to make a problem, anywhere: files of the user's own are here as text."""
-
-    label: str
-    name: str | None  # such as office/map1/exp5; or a map and a task of one's own
-    map: Source | None
-    task: Source | None
-    options: Mapping[str, Any]  # all of them
-
-    def make(self) -> Any:  # a Problem or a ContinuousProblem
-        """The problem itself."""
-        grid: GridMap | None = None if self.map is None else parse_map(self.map)
-        machine: RewardMachine | None = None if self.task is None else read_task(self.task)
-        return make(self.name, map=grid, task=machine, **self.options)
-
-    def as_data(self) -> dict[str, Any]:
-        """All but the label, as plain data."""
-        return {
-            "name": self.name,
-            "map": None if self.map is None else {"name": self.map.name, "text": self.map.text},
-            "task": None if self.task is None else {"name": self.task.name, "text": self.task.text},
-            "options": dict(self.options),
-        }
-
-    @staticmethod
-    def of(data: Mapping[str, Any], label: str = "") -> ProblemSpec:
-        """The problem that `as_data` described."""
-        own = {key: None if data[key] is None else Source(**data[key]) for key in ("map", "task")}
-        return ProblemSpec(label, data["name"], own["map"], own["task"], data["options"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +33,22 @@ class Cell:
 
     problem: ProblemSpec
     label: str  # of the agent: its name, or another where there are several variants
-    agent: str
+    agent: str  # its name, or module:Class
     settings: Mapping[str, Any]  # all of them
+    source: Mapping[str, str] | None = None  # where the class of an agent from outside comes from
+
+    def as_data(self) -> dict[str, Any]:
+        """All that makes a difference to a result, which labels do not, as plain data."""
+        data = {
+            "problem": self.problem.as_data(),
+            "agent": self.agent,
+            "settings": dict(self.settings),
+        }
+        return data if self.source is None else {**data, "source": dict(self.source)}
 
     def identity(self) -> bytes:
-        """What makes a difference to a result: all but the labels."""
-        return canonical([self.problem.as_data(), self.agent, dict(self.settings)])
+        """The same for two cells that would have the same results."""
+        return canonical(self.as_data())
 
 
 @dataclass(frozen=True)
@@ -82,12 +61,7 @@ class RunSpec:
 
     def config(self) -> dict[str, Any]:
         """Everything that the result depends on, as plain data."""
-        return {
-            "problem": self.cell.problem.as_data(),
-            "agent": self.cell.agent,
-            "settings": dict(self.cell.settings),
-            "training": {**self.training, "seed": self.seed},
-        }
+        return {**self.cell.as_data(), "training": {**self.training, "seed": self.seed}}
 
     @cached_property
     def id(self) -> str:
@@ -98,9 +72,9 @@ class RunSpec:
         return f"{self.cell.label} on {self.cell.problem.label}, seed {self.seed}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class Study:
-    """Cells, seeds, and how to train.
+    """Cells, seeds, and how to train: what a study file says, with nothing left open.
 
     >>> import qrmax
     >>> study = qrmax.load_study("paper/table4", protocol="as-published")
@@ -108,18 +82,91 @@ class Study:
     Study('paper/table4', as-published: 15 problems, 6 agents, 30 seeds, 2700 runs)
     >>> study.only(problem=["office/map1/*"], agent=["qrmax*"], seed=["0", "1"])
     Study('paper/table4', as-published: 5 problems, 2 agents, 2 seeds, 20 runs)
+    >>> qrmax.Study(problems=["office/map1/exp[12]"], agents=["qrmax", "rmax"], seeds=10)
+    Study('study': 2 problems, 2 agents, 10 seeds, 40 runs)
     """
 
     name: str
     protocol: str | None
-    title: str = ""
-    about: str = ""
+    title: str
+    about: str
     cells: tuple[Cell, ...]
     seeds: tuple[int, ...]
     training: Mapping[str, Any]  # max_steps, evaluate_every, and the stopping rule
     # what others have found, by problem and then by agent's label
-    reference: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    comparable: bool = True  # whether that was found in the same way
+    reference: Mapping[str, Mapping[str, float]]
+    comparable: bool  # whether that was found in the same way
+    others: tuple[OtherRuns, ...]  # runs of other tools, for tables and curves
+
+    def __init__(
+        self,
+        problems: Sequence[str | Mapping[str, Any]],
+        agents: Sequence[AgentLike | Mapping[str, Any]] | None = None,
+        seeds: int | Sequence[int] = 1,
+        *,
+        name: str = "study",
+        protocol: str | None = None,
+        stop: str | StoppingRule | Mapping[str, Any] | None = None,
+        max_steps: int | None = None,
+        max_episodes: int | None = None,
+        evaluate_every: int | None = None,
+        gamma: float | None = None,
+        **keys: Any,
+    ) -> None:
+        """Make a study from the keys of a study file; the guide has all of them.
+
+        Arguments:
+            problems: names, patterns of names, or mappings such as `{"map": "my.txt", "task":
+                "my.toml"}` and `{"env": "CliffWalking-v1", ...}`.
+            agents: names, `module:Class`, classes, configs, or mappings such as `{"agent": "rmax",
+                "label": "few samples", "t_env": 10}`; a protocol may name them instead.
+            seeds: how many, from 0 on, or which.
+            name: the name of the study, and of the folder of its results.
+            protocol: a built-in protocol, or one of `protocols`.
+            stop: the stopping rule: its name, a rule, or a mapping with its settings.
+            max_steps: the budget of a run.
+            max_episodes: its budget in episodes; tables then count episodes.
+            evaluate_every: steps between two checks of the policy.
+            gamma: the discount factor of all agents that are not given another one.
+            keys: the other keys of a study file: title, about, world, settings, on, protocols,
+                reference, comparable, others. Files are looked for in the current folder.
+
+        Raises a `StudyError` that lists all mistakes.
+        """
+        from qrmax.studies.expand import expand
+        from qrmax.studies.python_values import as_file_value
+
+        given = {
+            "problems": problems,
+            "agents": agents,
+            "seeds": seeds,
+            "stop": stop,
+            "max_steps": max_steps,
+            "max_episodes": max_episodes,
+            "evaluate_every": evaluate_every,
+            "gamma": gamma,
+            **keys,
+        }
+        data = {key: as_file_value(value) for key, value in given.items() if value is not None}
+        self._take(vars(expand(data, "Study(...)", name, protocol)))
+
+    @classmethod
+    def of_parts(cls, **parts: Any) -> Study:
+        """A study of these parts: every field by its name."""
+        study = object.__new__(cls)
+        missing = {field.name for field in fields(cls)} ^ parts.keys()
+        if missing:
+            raise TypeError(f"missing or unknown: {', '.join(sorted(missing))}")
+        study._take(parts)
+        return study
+
+    def changed(self, **parts: Any) -> Study:
+        """A study that differs in these fields."""
+        return Study.of_parts(**{**vars(self), **parts})
+
+    def _take(self, parts: Mapping[str, Any]) -> None:
+        for name, part in parts.items():
+            object.__setattr__(self, name, part)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -130,6 +177,13 @@ class Study:
     def agents(self) -> tuple[str, ...]:
         """The labels of the agents, in order."""
         return tuple(dict.fromkeys(cell.label for cell in self.cells))
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules that it needs from outside the library."""
+        agents = [cell.source["module"] for cell in self.cells if cell.source is not None]
+        problems = [name for cell in self.cells for name in cell.problem.modules]
+        return tuple(dict.fromkeys([*agents, *problems]))
 
     @property
     def max_episodes(self) -> int | None:
@@ -168,7 +222,7 @@ class Study:
                 f"{', '.join(self.problems)}; the agents {', '.join(self.agents)}; the seeds "
                 f"{numbers_as_text(self.seeds)}"
             )
-        return replace(self, cells=cells, seeds=seeds)
+        return self.changed(cells=cells, seeds=seeds)
 
     def as_data(self) -> dict[str, Any]:
         """The study as plain data."""
@@ -179,18 +233,14 @@ class Study:
             "about": self.about,
             "problems": {cell.problem.label: cell.problem.as_data() for cell in self.cells},
             "cells": [
-                {
-                    "problem": cell.problem.label,
-                    "label": cell.label,
-                    "agent": cell.agent,
-                    "settings": dict(cell.settings),
-                }
+                {**cell.as_data(), "problem": cell.problem.label, "label": cell.label}
                 for cell in self.cells
             ],
             "seeds": list(self.seeds),
             "training": dict(self.training),
             "reference": {problem: dict(row) for problem, row in self.reference.items()},
             "comparable": self.comparable,
+            "others": [others.as_data() for others in self.others],
         }
 
     @staticmethod
@@ -198,14 +248,19 @@ class Study:
         """The study that `as_data` described."""
         try:
             problems = {
-                label: ProblemSpec.of(problem, label) for label, problem in data["problems"].items()
+                label: spec_of(problem, label) for label, problem in data["problems"].items()
             }
             cells = tuple(
                 Cell(**{**cell, "problem": problems[cell["problem"]]}) for cell in data["cells"]
             )
             given = {key: data[key] for key in data.keys() - {"problems"}}
-            return Study(**{**given, "cells": cells, "seeds": tuple(data["seeds"])})
-        except (LookupError, TypeError, AttributeError) as error:
+            parts = {
+                "cells": cells,
+                "seeds": tuple(data["seeds"]),
+                "others": tuple(map(OtherRuns.of, data["others"])),
+            }
+            return Study.of_parts(**{**given, **parts})
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise StudyError(f"a part is missing or makes no sense: {error!r}") from error
 
     def __repr__(self) -> str:

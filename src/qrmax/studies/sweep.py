@@ -9,10 +9,12 @@ failed.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,14 +30,17 @@ from qrmax.errors import (
 from qrmax.studies.backends import Backend, Reply, make_backend
 from qrmax.studies.estimate import Pace, kind_of
 from qrmax.studies.expand import load_study
+from qrmax.studies.outside_code import module_folders
+from qrmax.studies.problem_specs import Environment
 from qrmax.studies.store import Store
 from qrmax.studies.study import FILTERS, RunSpec, Study
 from qrmax.studies.work import Assignment, Report
 
 RESULTS = "results"
 CHECKPOINT_EVERY = 10.0  # seconds
-PATIENCE = 0.2  # seconds to wait for a reply before looking around
-LIVES = 3  # workers that may die over a run
+POLL_SECONDS = 0.2  # seconds to wait for a reply before looking around
+MAX_RETRIES = 3  # workers that may die over a run
+MAX_RESTARTS = 2  # after which a run is not handed over any more, as it cannot be resumed
 NODES = 10  # nodes that may: a node mostly dies of something else
 
 
@@ -200,10 +205,14 @@ def _compile(runs: Iterable[RunSpec]) -> None:
     """Compile once what these runs need, so that the workers need not all do it."""
     from qrmax.training.warm_up import needs_compiling, warm_up
 
-    agents = {(run.cell.agent, bool(run.cell.settings.get("published"))) for run in runs}
-    for agent, published in sorted(agents):
+    agents = {
+        run.cell.agent
+        for run in runs
+        if run.cell.source is None and not isinstance(run.cell.problem, Environment)
+    }
+    for agent in sorted(agents):
         if needs_compiling(agent):
-            warm_up(agent, published=published)
+            warm_up(agent)
 
 
 @dataclass(slots=True)
@@ -215,6 +224,7 @@ class _UnderWay:
     seconds: float = 0.0  # so far
     deaths: int = 0  # of workers
     nodes: int = 0  # that died
+    restarts: int = 0  # because it could not be resumed
 
 
 @dataclass
@@ -231,6 +241,11 @@ class Sweep:
     stopping: bool = False
     pace: Pace = field(default_factory=Pace)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """The folders of the modules that the study needs from outside the library."""
+        return module_folders(self.study.modules)
 
     def events(self) -> Iterator[Event]:
         """Run what is left to run."""
@@ -282,13 +297,18 @@ class Sweep:
 
     def _submit(self, key: str) -> None:
         state = self._under_way[key]
-        assignment = Assignment(state.run.config(), state.checkpoint, self.checkpoint_every)
+        assignment = Assignment(
+            state.run.config(),
+            state.checkpoint,
+            math.inf if state.restarts >= MAX_RESTARTS else self.checkpoint_every,
+            self.folders,
+        )
         self.backend.submit(key, assignment)
 
     def _wait(self) -> Reply | None:
         """The next reply; where the cluster has gone, an error that says what is left to do."""
         try:
-            return self.backend.wait(PATIENCE)
+            return self.backend.wait(POLL_SECONDS)
         except ClusterError as error:
             without = " without --fresh" if self.fresh else ""
             raise ClusterError(
@@ -305,16 +325,23 @@ class Sweep:
             state.checkpoint = report.blob
             self._go_on(key)
             return Advanced(state.run, report.data["trained"])
+        if report.kind == "interrupted":
+            self._go_on(key)
+            return Noted(
+                f"{state.run}: interrupted after {report.data['trained']:,} steps; it begins again "
+                "with the next sweep, as an environment cannot be restored"
+            )
         if report.kind == "damaged":
             self.store.discard(key)
             state.checkpoint = b""
+            state.restarts += 1
             self._go_on(key)
             folder, error = self.store.runs / key, report.data["error"]
             return Noted(f"{folder}: {error}; begins anew ({state.run})")
         if report.kind in ("lost", "displaced"):
             state.deaths += report.kind == "lost"
             state.nodes += report.kind == "displaced"
-            if state.deaths < LIVES and state.nodes < NODES:
+            if state.deaths < MAX_RETRIES and state.nodes < NODES:
                 self._go_on(key)
                 return Noted(f"{state.run}: {report.data['error']}; goes on with another")
         del self._under_way[key]

@@ -18,25 +18,33 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
+from qrmax.agents.base import Agent
+from qrmax.agents.registry import agent_class
 from qrmax.errors import CheckpointError, QRMaxWarning
-from qrmax.machines.task_files import format_task
-from qrmax.problems.continuous_problem import ContinuousProblem
+from qrmax.seeding import stream
+from qrmax.studies.outside_code import agent_origin, check_origin, use_folders
+from qrmax.studies.problem_specs import spec_of
 from qrmax.studies.provenance import made_by
-from qrmax.studies.study import ProblemSpec, canonical
-from qrmax.training.checkpoint import from_bytes, problem_arrays, to_bytes
-from qrmax.training.environment import EnvPlayer
-from qrmax.training.evaluation import Point, Referee
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.studies.study import canonical
+from qrmax.training.checkpoint import from_bytes, to_bytes
+from qrmax.training.domains.domain import Domain, Learner
+from qrmax.training.domains.domain_kinds import domain_of
+from qrmax.training.evaluator import Evaluator
+from qrmax.training.point import Point
 from qrmax.training.run import Run, make_session
-from qrmax.training.stopping import AnyReferee, as_rule, rule_as_data
+from qrmax.training.stopping import as_rule, rule_as_data
 from qrmax.training.trainer import Session
 
 LIMITS = ("max_steps", "max_episodes", "evaluate_every")
 """What a run's training is told besides its seed and its rule."""
 
-Kind = Literal["done", "unfinished", "failed", "damaged", "lost", "displaced"]
+ROLLED_OUT = (
+    *("episode_return", "episode_return_low", "episode_return_high"),
+    *("success_low", "success_high"),
+)
+"""What is known of a policy from rollouts on an environment, besides what is of all others."""
+
+Kind = Literal["done", "unfinished", "interrupted", "failed", "damaged", "lost", "displaced"]
 
 
 class Assignment(NamedTuple):
@@ -45,6 +53,7 @@ class Assignment(NamedTuple):
     config: Mapping[str, Any]  # of the run
     checkpoint: bytes  # empty: begin
     seconds: float  # after which to hand over what there is
+    folders: Sequence[str] = ()  # of modules from outside the library
 
 
 class Report(NamedTuple):
@@ -52,8 +61,8 @@ class Report(NamedTuple):
 
     `data` is, for a run that is done, its outcome; unfinished, how many steps it has taken; failed,
     the error. `blob` is the learning curve as Parquet, or the checkpoint. A checkpoint is `damaged`
-    where it cannot be gone on with; a run is `lost` where its worker died, `displaced` where the
-    whole node did.
+    if it cannot be resumed; a run is `lost` if its worker died, `displaced` if the whole node did,
+    and `interrupted` if it has to begin again, as its environment cannot be restored.
     """
 
     kind: Kind
@@ -83,35 +92,53 @@ def advance(assignment: Assignment, stop: Callable[[], bool] = never) -> Report:
 
 def _advance(assignment: Assignment, until: float, stop: Callable[[], bool]) -> Report:
     session = _session(assignment)
+    # the state of an environment is its own: a run on one is not handed over
+    resumable = session.domain.problem is not None
     for _ in session.events():
-        if time.perf_counter() >= until or stop():
+        if stop() or (resumable and time.perf_counter() >= until):
             break
-    progress = session.progress
-    if not session.is_over:
-        return Report("unfinished", {"trained": progress.step}, to_bytes(session))
-    return Report("done", outcome(session), curve_as_parquet(session.curve))
+    trained = {"trained": session.progress.step}
+    if session.is_over:
+        return Report("done", outcome(session), curve_as_parquet(session.curve))
+    if not resumable:
+        return Report("interrupted", trained)
+    return Report("unfinished", trained, to_bytes(session))
 
 
 def outcome(session: Session) -> dict[str, Any]:
     """What a run has come to."""
-    run = Run(session)
-    found, known = run.evaluation, session.agent.known()
-    assert found is not None  # a study has problems only, no environments
+    run, known = Run(session), session.agent.known()
     return {
         "steps": run.steps,
         "episodes": run.episodes,
         "reached": run.reason == session.training.stop.name != "budget",
         "reason": run.reason,
         "trained": run.trained,
-        "start_value": found.start_value,
-        "gap": run.gap if run.gap is not None and math.isfinite(run.gap) else None,
-        "success": found.success,
-        "mean_length": found.mean_length,
-        "nominal_length": found.nominal_length,
+        **(_evaluated(run) if session.domain.problem is not None else _rolled_out(run)),
         "known": None if known is None else known.pairs,
         "learning_seconds": run.seconds,
         "made_by": made_by(),
     }
+
+
+def _evaluated(run: Run) -> dict[str, Any]:
+    """The policy of a run on a problem, beside the optimum."""
+    found, gap = run.evaluation, run.gap
+    assert found is not None  # there is a problem
+    return {
+        "start_value": found.start_value,
+        "gap": gap if gap is not None and math.isfinite(gap) else None,
+        "success": found.success,
+        "mean_length": found.mean_length,
+        "nominal_length": found.nominal_length,
+    }
+
+
+def _rolled_out(run: Run) -> dict[str, Any]:
+    """The policy of a run on an environment: its rollouts at the last check."""
+    last = run.curve[-1]._asdict() if run.curve else {}
+    names = ("start_value", "gap", "success", "nominal_length", *ROLLED_OUT)
+    return {**{name: last.get(name) for name in names}, "mean_length": last.get("length")}
 
 
 def curve_as_parquet(curve: Sequence[Point]) -> bytes:
@@ -127,16 +154,23 @@ def curve_as_parquet(curve: Sequence[Point]) -> bytes:
 
 def _session(assignment: Assignment) -> Session:
     config = assignment.config
+    use_folders(assignment.folders)
+    if "source" in config:
+        check_origin(agent_origin(config["agent"]), config["source"])
     if assignment.checkpoint:
         return _resumed(assignment)
     training = dict(config["training"])
     plain = {key: training.pop(key) for key in ("seed", *LIMITS) if key in training}
-    referee = _referee_of(config)
+    if "env" in config["problem"]:
+        problem, evaluator = spec_of(config["problem"]).make(), None
+    else:
+        evaluator = _evaluator_of(config)
+        problem = evaluator.problem
     return make_session(
         config["agent"],
-        referee.problem,
+        problem,
         stop=as_rule(**training),
-        referee=referee,
+        evaluator=evaluator,
         **plain,
         **config["settings"],
     )
@@ -145,40 +179,38 @@ def _session(assignment: Assignment) -> Session:
 def _resumed(assignment: Assignment) -> Session:
     """The session of a checkpoint, if that is one of this run."""
     config = assignment.config
+    kind = agent_class(config["agent"])
     session = from_bytes(assignment.checkpoint, "the checkpoint")
-    training, task = session.training, session.task
+    training = session.training
     limits = [key for key in ("seed", *LIMITS) if key in config["training"]]
     found = {
-        "agent": session.agent.name,
+        "agent": config["agent"] if type(session.agent) is kind else session.agent.name,
         "settings": asdict(session.agent.config),
         "training": {
             **rule_as_data(training.stop),
             **{key: getattr(training, key) for key in limits},
         },
     }
-    problem = _referee_of(config).problem
-    ours, theirs = problem_arrays(problem), problem_arrays(task)
-    if (
-        any(config[key] != value for key, value in found.items())
-        or isinstance(task, EnvPlayer)
-        or format_task(task.machine) != format_task(problem.machine)
-        or task.max_episode_steps != problem.max_episode_steps
-        or ours.keys() != theirs.keys()
-        or not all(np.array_equal(ours[name], theirs[name]) for name in ours)
-    ):
+    posed = _posed(_evaluator_of(config).problem, training.seed)
+    differs = any(config[key] != value for key, value in found.items())
+    if differs or not session.domain.same_as(posed):
         raise CheckpointError("the checkpoint: is of another run")
     return session
 
 
-def _referee_of(config: Mapping[str, Any]) -> AnyReferee:
+def _evaluator_of(config: Mapping[str, Any]) -> Evaluator:
     settings = config["settings"]
-    return _referee(canonical(config["problem"]), settings["gamma"], settings.get("horizon"))
+    return _evaluator(canonical(config["problem"]), settings["gamma"], settings.get("horizon"))
 
 
 @lru_cache(maxsize=32)
-def _referee(spec: bytes, gamma: float, horizon: int | None) -> AnyReferee:
+def _evaluator(spec: bytes, gamma: float, horizon: int | None) -> Evaluator:
     """The problem and its optimum, made once for all runs on it."""
-    problem = ProblemSpec.of(json.loads(spec)).make()
-    if isinstance(problem, ContinuousProblem):
-        return PlaneReferee(problem, gamma)
-    return Referee(problem, gamma, horizon)
+    problem = spec_of(json.loads(spec)).make()
+    return _posed(problem, 0).evaluator(gamma, horizon)
+
+
+def _posed(problem: Any, seed: int) -> Domain:
+    """A problem as a domain, which is the same for all agents."""
+    nobody = Learner(Agent, gamma=1.0)  # type: ignore[type-abstract]  # it makes none
+    return domain_of(problem, nobody, stream(seed, "environment"))

@@ -24,7 +24,8 @@ _LENGTHS = struct.Struct("<QQ")  # of the JSON and of the bytes that follow
 
 def send_assignment(stream: IO[bytes], assignment: Assignment) -> None:
     """Tell a worker what to do."""
-    _send(stream, [assignment.config, assignment.seconds], assignment.checkpoint)
+    message = [assignment.config, assignment.seconds, [*assignment.folders]]
+    _send(stream, message, assignment.checkpoint)
 
 
 def send_stop(stream: IO[bytes]) -> None:
@@ -63,8 +64,8 @@ def _listen(assignments: SimpleQueue[Assignment], stop: threading.Event) -> None
             if message == "stop":
                 stop.set()
             else:
-                config, seconds = message
-                assignments.put(Assignment(config, checkpoint, seconds))
+                config, seconds, folders = message
+                assignments.put(Assignment(config, checkpoint, seconds, folders))
     except EOFError:
         os._exit(0)
 

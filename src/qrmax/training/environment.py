@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,46 +29,11 @@ UNSEEN = -1
 """In place of the number of a label: training has not met it."""
 
 
-class Player(Protocol):
-    """What a learner plays: a `Simulator` of a problem, or an `EnvPlayer`."""
-
-    @property
-    def s(self) -> State:
-        """The world state, as the learner sees it."""
-        ...
-
-    @property
-    def q(self) -> int:
-        """The machine state."""
-        ...
-
-    @property
-    def over(self) -> bool:
-        """Whether the episode is over, so that the next step needs a reset before."""
-        ...
-
-    @property
-    def episodes(self) -> int:
-        """How many episodes have begun."""
-        ...
-
-    def reset(self) -> None:
-        """Start an episode."""
-        ...
-
-    def step(self, a: int) -> Step:
-        """Act."""
-        ...
-
-    def cut(self) -> None:
-        """End the episode here."""
-        ...
-
-
 class Episode(NamedTuple):
     """A finished episode."""
 
-    value: float  # discounted reward
+    value: float  # discounted return
+    total: float  # undiscounted return
     success: bool
 
 
@@ -90,7 +55,7 @@ class EnvPlayer:
         self.env = env
         self.gamma = gamma
         self._seed: int | None = int(chance.random() * 2**31)
-        layer, self.machine, labels_steps = _task_of(env)
+        layer, self.machine, labels_steps = task_of(env)
         self.layer = layer
         self.labels_steps = labels_steps
         self._propositions = self.machine.propositions  # all that matters of a label
@@ -114,7 +79,7 @@ class EnvPlayer:
         self.episodes = 0
         self.seen = set[str]()  # all that was true at some time
         self.reached = set[int]()  # machine states
-        self._value, self._discount = 0.0, 1.0
+        self._value, self._total, self._discount = 0.0, 0.0, 1.0
         self.s: State = 0
         self.q = 0
         self.over = True
@@ -134,7 +99,7 @@ class EnvPlayer:
         self.reached.add(self.q)
         if not self.episodes and self.table.terminal[self.q]:
             warn_of_an_end_at_the_start(self.machine, as_label(info["label"]))
-        self._value, self._discount = 0.0, 1.0
+        self._value, self._total, self._discount = 0.0, 0.0, 1.0
         self.episodes += 1
         self.over = False
 
@@ -167,16 +132,17 @@ class EnvPlayer:
                 "environment, or divide all rewards by the same number"
             )
         self._value += self._discount * reward
+        self._total += reward
         self._discount *= self.gamma
         self.over = terminated or bool(truncated)
         if self.over:
-            self.finished.append(Episode(self._value, bool(success)))
+            self.finished.append(Episode(self._value, self._total, bool(success)))
         return Step(self.s, self.q, label, r_env, r_task, terminated, bool(truncated), world_ended)
 
     def cut(self) -> None:
         """End the episode here; without success, or the environment would have ended it."""
         self.over = True
-        self.finished.append(Episode(self._value, success=False))
+        self.finished.append(Episode(self._value, self._total, success=False))
 
     def know_labels(self, labels: list[Label]) -> None:
         """Number labels as they were numbered before."""
@@ -245,18 +211,22 @@ class EnvPlayer:
         return number
 
 
-def check_env(env: Any) -> None:
-    """Raise a `ParameterError` where this is no environment that an agent can play."""
-    if hasattr(env, "num_envs"):
+def no_environment(thing: Any) -> ParameterError:
+    """The error about something that is no environment."""
+    return ParameterError(
+        f"{str(thing)[:60]!r} is no environment; needed: a Problem, such as "
+        "qrmax.make('office/map1/exp5'), or a Gymnasium environment in a qrmax.TaskWrapper"
+    )
+
+
+def is_environment(thing: Any) -> bool:
+    """Whether this is an environment that an agent can play; an error for a vector of several."""
+    if hasattr(thing, "num_envs"):
         raise ParameterError(
-            f"{str(env)[:80]} is a vector environment; these agents play one environment: "
+            f"{str(thing)[:80]} is a vector environment; these agents play one environment: "
             "give the one that gymnasium.make makes"
         )
-    if not (hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space")):
-        raise ParameterError(
-            f"{str(env)[:60]!r} is no environment; needed: a Problem, such as "
-            "qrmax.make('office/map1/exp5'), or a Gymnasium environment in a qrmax.TaskWrapper"
-        )
+    return all(hasattr(thing, name) for name in ("reset", "step", "action_space"))
 
 
 def _all_labels(machine: RewardMachine) -> list[Label]:
@@ -274,7 +244,7 @@ def _all_labels(machine: RewardMachine) -> list[Label]:
     ]
 
 
-def _task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
+def task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
     """The layer that has the task, its machine, and whether labels belong to whole steps."""
     if isinstance(env, AbsentEnv):
         return env, env.machine, env.labels_steps

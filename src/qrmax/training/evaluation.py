@@ -1,209 +1,195 @@
-"""How good a policy is, beside the best one there is.
-
-On a tabular problem a policy is measured exactly: nothing is sampled. Its gap to the optimum is
-relative, measured under the same rules for both (the problem's limit on the length of an episode
-included).
-"""
+"""`qrmax.evaluate`: policy evaluation on a problem or an environment."""
 
 from __future__ import annotations
 
-import math
-from functools import cached_property
-from typing import NamedTuple
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from qrmax.agents import step_loops
-from qrmax.errors import warn
-from qrmax.planning.arrays import FloatArray, IntArray
-from qrmax.planning.comparison import Comparison
-from qrmax.planning.policy_evaluation import (
-    Evaluation,
-    evaluate,
-    nominal_length,
-    nominal_reward,
-)
-from qrmax.planning.staged_solution import StagedSolution, solve_horizon
-from qrmax.planning.value_iteration import Solution, solve
+from qrmax.agents.registry import agent_class
+from qrmax.errors import ParameterError, shown
+from qrmax.planning.policy_evaluation import Evaluation
 from qrmax.problems.problem import Problem
-from qrmax.problems.simulator import Simulator, World
-from qrmax.seeding import Stream
+from qrmax.seeding import stream
+from qrmax.training.domains.domain import Actor, Domain, Learner
+from qrmax.training.domains.domain_kinds import domain_kind, domain_of
+from qrmax.training.domains.environment_domain import EnvironmentDomain
+from qrmax.training.environment import no_environment, task_of
+from qrmax.training.policies.policy_kinds import as_policy
+from qrmax.training.rollouts import Play, Rollouts, roll_out
+from qrmax.training.run import LONGEST_EPISODE, Run
+from qrmax.training.trainer import Session
+from qrmax.training.watch import episode
 
-NOTHING = 1e-12  # a discount that leaves nothing to speak of
+GAMMA = 0.9  # as agents have it
 
 
-class Point(NamedTuple):
-    """One row of a learning curve. What cannot be known there is None.
+@overload
+def evaluate(
+    problem: Problem,
+    policy: ArrayLike | Run,
+    gamma: float | None = None,
+    max_episode_steps: int | Literal["problem"] | None = "problem",
+) -> Evaluation: ...
 
-    On an environment a row is about the episodes of training that ended since the row before.
+
+@overload
+def evaluate(
+    problem: Any,
+    policy: Any,
+    gamma: float | None = None,
+    max_episode_steps: int | Literal["problem"] | None = "problem",
+    *,
+    episodes: int = 1000,
+    seed: int = 0,
+) -> Rollouts: ...
+
+
+def evaluate(
+    problem: Any,
+    policy: Any,
+    gamma: float | None = None,
+    max_episode_steps: int | Literal["problem"] | None = "problem",
+    *,
+    episodes: int = 1000,
+    seed: int = 0,
+) -> Evaluation | Rollouts:
+    """Evaluate a policy: exactly on a tabular problem, by rollouts on anything else.
+
+    >>> import gymnasium, qrmax
+    >>> problem = qrmax.make("office/map1/exp1")
+    >>> round(qrmax.evaluate(problem, qrmax.solve(problem).policy).success, 4)
+    0.6687
+    >>> env = gymnasium.make("CliffWalking-v1")
+    >>> env = qrmax.TaskWrapper(env, "F goal", labels=lambda s, _: {"goal"} if s == 47 else ())
+    >>> up, right, down = 0, 1, 2
+    >>> def along_the_edge(observation, info):
+    ...     s = observation["state"]
+    ...     return up if s == 36 else down if s == 35 else right
+    >>> found = qrmax.evaluate(env, along_the_edge, episodes=10)
+    >>> found.success.mean, found.length.mean
+    (1.0, 13.0)
+
+    Arguments:
+        problem: a `Problem`, a `ContinuousProblem`, or a Gymnasium environment with a task
+            (`qrmax.TaskWrapper`, or one of ours). An environment is played itself, from its next
+            reset on; if it is the one that a run was trained on, another instance is.
+        policy: a `Run`; an array `[s, q]` of action numbers, or `[h, s, q]` with stages; for
+            rollouts also a function of `(observation, info)` that returns an action, or an object
+            with a method `predict(observation)`, as the models of Stable-Baselines3 have.
+        gamma: the discount factor; by default that of the run, or 0.9. It may be 1 if episodes are
+            limited.
+        max_episode_steps: a limit on the length of an episode: by default that of the problem, and
+            10,000 for rollouts, whose longer episodes are cut, with a warning. None for no limit,
+            on a tabular problem only. What is cut is no success.
+        episodes: the number of rollouts.
+        seed: the seed of the rollouts.
+
+    Returns:
+        An `Evaluation` of a tabular problem; `Rollouts` with 95 % confidence intervals otherwise.
     """
-
-    step: int
-    start_value: float | None  # discounted reward of an episode
-    gap: float | None  # to the optimum, relative
-    success: float | None  # probability
-    nominal_length: int | None  # where the most likely outcome always happens
-    episodes: int | None = None  # that have begun
-
-
-class Referee:
-    """Judges the policies of a tabular problem; those of a shaped task by the plain one.
-
-    With a `horizon`, an episode has no more steps than that, and the best policy depends on the
-    stage, `[h, s, q]`. So may those that are judged.
-    """
-
-    def __init__(self, problem: Problem, gamma: float, horizon: int | None = None) -> None:
-        self.problem = problem  # that of the runs
-        self.judged = problem.judged
-        self.gamma = gamma
-        self.horizon = horizon
-        self._policy: IntArray | None = None  # the one asked about last, and what was found
-        self._evaluation: Evaluation | None = None
-        self._near: dict[float, bool] = {}
-
-    @cached_property
-    def solution(self) -> Solution | StagedSolution:
-        """The optimum."""
-        if self.horizon is None:
-            return solve(self.judged, self.gamma)
-        return solve_horizon(self.judged, self.horizon, self.gamma)
-
-    @cached_property
-    def best(self) -> float:
-        """What the optimal policy brings."""
-        best = evaluate(self.judged, self.solution.policy, self.gamma).start_value
-        lowest, highest = self.judged.reward_range()
-        if isinstance(self.solution, StagedSolution) and best == 0.0 <= lowest < highest:
-            warn(
-                f"no policy for {self.judged.name!r} is paid anything within "
-                f"{self.solution.horizon} steps: any is as good as the best; give a longer horizon"
-            )
-        return best
-
-    @cached_property
-    def shortest(self) -> int | None:
-        """The nominal length of the optimal policy."""
-        return self.nominal_length(self.solution.policy)
-
-    @cached_property
-    def most(self) -> float:
-        """What the nominal run of the optimal policy pays, undiscounted."""
-        return nominal_reward(self.judged, self.solution.policy)
-
-    @cached_property
-    def best_success(self) -> float:
-        """How likely the optimal policy is to succeed."""
-        return evaluate(self.judged, self.solution.policy, self.gamma).success
-
-    @cached_property
-    def _comparison(self) -> Comparison | None:
-        return Comparison(self.solution) if isinstance(self.solution, Solution) else None
-
-    def evaluate(self, policy: IntArray) -> Evaluation:
-        """All that this policy brings."""
-        self._look_at(policy)
-        if self._evaluation is None:
-            self._evaluation = evaluate(self.judged, policy, self.gamma)
-        return self._evaluation
-
-    def gap(self, policy: IntArray) -> float:
-        """How far its value is below the optimum, relative to that."""
-        return relative_gap(self.evaluate(policy).start_value, self.best)
-
-    def success(
-        self,
-        policy: IntArray,
-        episodes: int,  # noqa: ARG002
-        chance: Stream,  # noqa: ARG002
-        at_least: float = 0.0,  # noqa: ARG002
-    ) -> float:
-        """How likely it is to succeed; nothing has to be sampled for that."""
-        return self.evaluate(policy).success
-
-    def is_near(self, policy: IntArray, within: float) -> bool:
-        """Whether its gap is no more than this; mostly far quicker to tell than the gap."""
-        self._look_at(policy)
-        if within not in self._near:
-            worth = None
-            if self._comparison is not None:
-                worth = self._comparison.exceeds(policy, self.best - within * abs(self.best))
-            self._near[within] = self.gap(policy) <= within if worth is None else worth
-        return self._near[within]
-
-    def is_nominal(self, policy: IntArray) -> bool:
-        """Whether its run succeeds, where the most likely outcome always happens, as the best does.
-
-        It is to be as short; where nothing is discounted, it is to pay as much.
-        """
-        length = self.nominal_length(policy)
-        if length is None:
-            return False
-        if self.gamma < 1.0:
-            return length == self.shortest
-        return nominal_reward(self.judged, policy) >= self.most - 1e-9 * abs(self.most)
-
-    def nominal_length(self, policy: IntArray) -> int | None:
-        """The length of its run where the most likely outcome always happens."""
-        return nominal_length(self.judged, policy)
-
-    def returns(self, policy: IntArray, episodes: int, chance: Stream) -> FloatArray:
-        """The discounted rewards of so many sampled episodes.
-
-        Where episodes have no limit they are cut off once nothing to speak of can follow: some
-        policies never end.
-        """
-        simulator = Simulator(self.judged, chance)
-        world = simulator.world
-        limit = self.horizon
-        if world.limit == 0 and limit is None:
-            limit = math.ceil(math.log(NOTHING) / math.log(self.gamma))
-        if limit is not None:
-            world = world._replace(limit=min(limit, world.limit or limit))
-        actions = np.ascontiguousarray(policy if policy.ndim == 3 else policy[None])
-        return sample(world, simulator.state, actions, self.gamma, episodes, chance)[:, 0]
-
-    def point(self, step: int, policy: IntArray, chance: Stream | None = None) -> Point:  # noqa: ARG002
-        """The row of a learning curve at this step."""
-        judged, gap = self.evaluate(policy), self.gap(policy)
-        return Point(step, judged.start_value, gap, judged.success, judged.nominal_length)
-
-    def _look_at(self, policy: IntArray) -> None:
-        """Forget what was found of another policy."""
-        if self._policy is None or not np.array_equal(self._policy, policy):
-            self._policy = policy.copy()  # it may be changed in place
-            self._evaluation = None
-            self._near = {}
+    if gamma is None:
+        gamma = policy.agent.config.gamma if isinstance(policy, Run) else GAMMA
+    recommended = policy.recommendation if isinstance(policy, Run) else policy
+    exact = domain_kind(problem).evaluate_exactly(problem, recommended, gamma, max_episode_steps)
+    if exact is not None:
+        return exact
+    limit = max_episode_steps if isinstance(max_episode_steps, int) else LONGEST_EPISODE
+    if isinstance(policy, Run):
+        env = None if policy.is_trained_on(problem) else _environment(problem)
+        return policy.evaluate(episodes, env=env, seed=seed, max_steps=limit, gamma=gamma)
+    env = _environment(problem)
+    return roll_out(_playing(problem, env, policy), env, gamma, episodes, seed, limit)
 
 
-def sample(
-    world: World,
-    state: NDArray[np.int64],
-    actions: IntArray,
-    gamma: float,
+def roll_out_run(
+    session: Session,
+    play: Play,
     episodes: int,
-    chance: Stream,
-    ground: step_loops.Ground | None = None,
-) -> FloatArray:
-    """Episodes of a policy `[h, s, q]`: the return of each, whether it succeeded, its length."""
-    found, under_way = np.empty((episodes, 3)), np.zeros(2)
-    episode = 0
-    while episode < episodes:
-        chance.refill()
-        numbers = step_loops.Numbers(chance.block, chance.at)
-        episode = step_loops.sample_returns(
-            world, state, actions, gamma, numbers, found, episode, under_way, ground
+    env: Any,
+    seed: int,
+    max_steps: int,
+    gamma: float | None = None,
+) -> Rollouts:
+    """Roll out the policy of a run in an environment, or in one like that of training."""
+    if env is not None:
+        _check_env(session, env)
+    played = session.domain.second_instance() if env is None else env
+    gamma = session.agent.config.gamma if gamma is None else gamma
+    try:
+        return roll_out(play, played, gamma, episodes, seed, max_steps)
+    finally:
+        if env is None:
+            played.close()
+
+
+def _environment(thing: Any) -> Any:
+    """An environment itself; a problem as one."""
+    env = thing if EnvironmentDomain.takes(thing) else _posed(thing).second_instance()
+    task_of(env)  # or there is no success to count
+    return env
+
+
+def _playing(thing: Any, env: Any, policy: Any) -> Play:
+    """The policy, to play an episode in the environment of a problem, or in an environment."""
+    if function := _function(policy):
+        return lambda env, seed: episode(env, function, seed, None)
+    domain = _posed(thing)
+    acting = as_policy(policy if hasattr(policy, "action") else np.asarray(policy))
+    needed = (domain.sizes.states, domain.sizes.task_states)
+    if domain.observations is None and acting.table.shape != needed:
+        raise ParameterError(
+            f"policy has the shape {np.shape(policy)}; needed: an action's number for each state "
+            f"and task state, of shape {needed}, with stages before them if any"
         )
-    return found
+    act = domain.actor(env, acting)
+    return lambda env, seed: episode(env, act, seed, acting.stages)
 
 
-def relative_gap(value: float, best: float) -> float:
-    """How far a value is below the best one, relative to that.
+def _posed(thing: Any) -> Domain:
+    """A domain for learners of numbered states, unless it shows observations anyway."""
+    return domain_of(thing, Learner(agent_class("q-learning"), GAMMA), stream(0, "unused"))
 
-    >>> relative_gap(0.9, 1.0), relative_gap(-2.0, -1.0), relative_gap(0.0, 0.0)
-    (0.09999999999999998, 1.0, 0.0)
-    """
-    if value == best:
-        return 0.0
-    return (best - value) / abs(best) if best != 0.0 else math.copysign(math.inf, best - value)
+
+def _function(policy: Any) -> Actor | None:
+    """A policy that is a function, or predicts actions; None if it is neither."""
+    predict: Callable[..., Any] | None = getattr(policy, "predict", None)
+    if predict is not None:
+        keyword = "deterministic" in inspect.signature(predict).parameters
+        options = {"deterministic": True} if keyword else {}
+        return lambda seen, info, stage: _action(predict(seen, **options))  # noqa: ARG005
+    if callable(policy):
+        return lambda seen, info, stage: _action(policy(seen, info))  # noqa: ARG005
+    return None
+
+
+def _action(answer: Any) -> int:
+    """The number of an action; predictions come with the state of a recurrent network."""
+    number = np.asarray(answer[0] if isinstance(answer, tuple) else answer)
+    if number.size != 1 or number.dtype.kind not in "iu":
+        raise ParameterError(f"policy gave {shown(answer)}; needed: the number of an action")
+    return int(number.reshape(()))
+
+
+def _check_env(session: Session, env: Any) -> None:
+    """Refuse an environment that the policy is not for, as far as that can be seen."""
+    if not EnvironmentDomain.takes(env):
+        raise no_environment(env)
+    domain, agent = session.domain, session.agent
+    learner = Learner(type(agent), agent.config.gamma)
+    other = EnvironmentDomain.pose(env, learner, stream(0, "unused"))
+    needed: dict[str, tuple[Any, Any]] = {
+        "actions": (other.sizes.actions, domain.sizes.actions),
+        "states of the task": (list(other.machine.states), list(domain.machine.states)),
+    }
+    if (states := domain.comparable_states()) is not None:
+        needed = {"states of the world": (other.sizes.states, states), **needed}
+    for what, (found, wanted) in needed.items():
+        if found != wanted:
+            raise ParameterError(
+                f"env has {shown(found)} as {what}, and the run was trained with {shown(wanted)}: "
+                "give one like that of training"
+            )

@@ -24,14 +24,14 @@ from typing import IO, Any
 
 from qrmax.errors import ParameterError, SourceError, warn
 from qrmax.source import write_whole
-from qrmax.training.evaluation import Point
+from qrmax.training.point import Point
 from qrmax.training.stopping import rule_as_data
 from qrmax.training.trainer import Evaluated, Event, Session
 
 CURVE, ABOUT = "curve.csv", "run.json"
 COLUMNS = (*Point._fields, "seconds")
 FLUSH_SECONDS = 1
-SCALARS = ("success", "start_value", "gap", "episodes", "seconds")
+SCALARS = ("success", "start_value", "gap", "episodes", "episode_return", "length", "seconds")
 
 
 def logged(session: Session, log: str | os.PathLike[str] | None) -> Iterator[Event]:
@@ -123,7 +123,7 @@ def _identity(session: Session) -> dict[str, Any]:
     described = {
         "agent": session.agent.name,
         "settings": asdict(session.agent.config),
-        "problem": session.task.name,
+        "problem": session.domain.name,
         "seed": training.seed,
         "evaluate_every": training.evaluate_every,
         **rule_as_data(training.stop),

@@ -1,4 +1,4 @@
-"""Roll out a policy: what its episodes bring, with 95 % confidence intervals.
+"""Rollouts of a policy in an environment, summed up with 95 % confidence intervals.
 
 The interval of a success rate is Wilson's, that of a mean Student's. One episode tells nothing of
 a mean, whose interval is then infinite.
@@ -7,21 +7,17 @@ a mean, whose interval is then infinite.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from qrmax.errors import ParameterError, check_count, shown, warn
-from qrmax.problems.continuous_problem import ContinuousProblem
-from qrmax.problems.problem import Problem
+from qrmax.errors import check_count, warn
 from qrmax.seeding import check_seed, stream
-from qrmax.training.environment import EnvPlayer, check_env
-from qrmax.training.trainer import Session, sizes_of
-from qrmax.training.watch import Moment
+from qrmax.training.watch import RolloutStep
 
-Play = Callable[[Any, int | None], Iterator[Moment]]
+Play = Callable[[Any, int | None], Iterator[RolloutStep]]
 """Play an episode in an environment, with a seed if there is one."""
 
 CONFIDENCE = 0.95
@@ -39,7 +35,7 @@ class Estimate(NamedTuple):
 
 
 class Rollouts(NamedTuple):
-    """What the episodes of a policy have brought."""
+    """Means over the episodes of a policy, with 95 % confidence intervals."""
 
     episodes: int
     success: Estimate  # share of the episodes
@@ -53,7 +49,7 @@ class Rollouts(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one episode has brought."""
+    """One episode in numbers."""
 
     success: bool
     discounted_return: float
@@ -63,30 +59,28 @@ class Outcome(NamedTuple):
 
 
 def roll_out(
-    session: Session, play: Play, episodes: int, env: Any, seed: int, max_steps: int
+    play: Play, env: Any, gamma: float, episodes: int, seed: int, max_steps: int
 ) -> Rollouts:
-    """Play so many episodes in an environment, or in one like that of training: `Run.evaluate`."""
+    """Roll out a policy for so many episodes; those longer than `max_steps` are cut."""
     check_count("episodes", episodes)
     check_count("max_steps", max_steps)
     check_seed(seed)
-    if env is not None:
-        _check_env(session, env)
-    played = _second_instance(session.task) if env is None else env
-    gamma = session.agent.config.gamma
-    try:
-        outcomes = [*_outcomes(play, played, gamma, episodes, seed, max_steps)]
-    finally:
-        if env is None:
-            played.close()
-    if cut := sum(outcome.cut for outcome in outcomes):
+    first = int(stream(seed, "rollouts").random() * 2**31)
+    found = [*islice(outcomes(play, env, gamma, first, max_steps), episodes)]
+    if cut := sum(outcome.cut for outcome in found):
         warn(
             f"{cut} of {episodes} episodes had not ended after {max_steps} steps and were cut "
             "there; max_steps=... allows more"
         )
-    _, discounted, plain, length, _ = (list(column) for column in zip(*outcomes, strict=True))
+    return summary(found)
+
+
+def summary(found: Sequence[Outcome]) -> Rollouts:
+    """Means and intervals over one episode or more."""
+    _, discounted, plain, length, _ = (list(column) for column in zip(*found, strict=True))
     return Rollouts(
-        episodes=episodes,
-        success=success_rate(sum(outcome.success for outcome in outcomes), episodes),
+        episodes=len(found),
+        success=success_rate(sum(outcome.success for outcome in found), len(found)),
         discounted_return=mean_of(discounted),
         episode_return=mean_of(plain),
         length=mean_of(length),
@@ -128,52 +122,15 @@ def mean_of(values: list[float]) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def _outcomes(
-    play: Play, env: Any, gamma: float, episodes: int, seed: int, max_steps: int
-) -> Iterator[Outcome]:
-    first = int(stream(seed, "rollouts").random() * 2**31)
-    for number in range(episodes):
-        moments = play(env, first if number == 0 else None)
-        last = next(moments)
+def outcomes(play: Play, env: Any, gamma: float, seed: int, max_steps: int) -> Iterator[Outcome]:
+    """Episodes without end; the environment is seeded at the first reset."""
+    for number in count():
+        steps = play(env, seed if number == 0 else None)
+        last = next(steps)
         discounted, total, length = 0.0, 0.0, 0
-        for last in islice(moments, max_steps):
+        for last in islice(steps, max_steps):
             discounted += gamma**length * last.reward
             total += last.reward
             length += 1
-        cut = length == max_steps and next(moments, None) is not None
+        cut = length == max_steps and next(steps, None) is not None
         yield Outcome(bool(last.info["success"]), discounted, total, length, cut)
-
-
-def _second_instance(task: Problem | ContinuousProblem | EnvPlayer) -> Any:
-    """Another environment like that of training, whose episode and random stream are left alone."""
-    if isinstance(task, EnvPlayer):
-        task.check_present()
-        from qrmax.worlds.another import another  # loads gymnasium
-
-        return another(task.env)
-    from qrmax.worlds.gymnasium import ContinuousEnv, ProblemEnv  # loads gymnasium
-
-    if isinstance(task, Problem):
-        return ProblemEnv(task.judged)
-    return ContinuousEnv(task.judged)
-
-
-def _check_env(session: Session, env: Any) -> None:
-    """Refuse an environment that the policy is not for, as far as that can be seen."""
-    check_env(env)
-    task, agent = session.task, session.agent
-    other = EnvPlayer(env, agent.config.gamma, stream(0, "unused"), type(agent))
-    ours = sizes_of(task)
-    counted = isinstance(task, EnvPlayer) and not agent.perceives  # a problem may have others
-    states = {"states of the world": (other.sizes.states, ours.states)}
-    needed = {
-        **(states if counted else {}),
-        "actions": (other.sizes.actions, ours.actions),
-        "states of the task": (list(other.machine.states), list(task.machine.states)),
-    }
-    for what, (found, wanted) in needed.items():
-        if found != wanted:
-            raise ParameterError(
-                f"env has {shown(found)} as {what}, and the run was trained with {shown(wanted)}: "
-                "give one like that of training"
-            )

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import operator
 import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from qrmax.agents.base import Agent, Tabular
-from qrmax.agents.buckets.in_buckets import BucketPolicy, InBuckets
-from qrmax.agents.registry import agent_class, default_settings, make_config
-from qrmax.errors import ParameterError, shown
+from qrmax.agents.base import Agent
+from qrmax.agents.compiled import has_compiled_loop
+from qrmax.agents.outside import checked_policy
+from qrmax.agents.registry import AgentLike, agent_class, given_settings, make_config
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.compile_notice import compile_notice
-from qrmax.planning.policy_evaluation import Evaluation, evaluate
+from qrmax.planning.policy_evaluation import Evaluation
 from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.problems.problem import Problem, check_rewards
-from qrmax.seeding import stream
+from qrmax.seeding import check_seed, stream
 from qrmax.source import write_whole
 from qrmax.training.cautions import warn_of_outcome, warn_of_settings
-from qrmax.training.environment import EnvPlayer, check_env
-from qrmax.training.evaluation import Point, Referee, relative_gap
+from qrmax.training.domains.domain import Domain, Learner
+from qrmax.training.domains.domain_kinds import domain_kind
+from qrmax.training.evaluator import Best, Evaluator
 from qrmax.training.log import logged
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.point import Point, relative_gap
+from qrmax.training.policies.policy import Policy
+from qrmax.training.policies.policy_kinds import as_policy
 from qrmax.training.run_line import follow_run
-from qrmax.training.stopping import RULES, SAMPLED, AnyReferee, Budget, StoppingRule, as_rule
+from qrmax.training.stopping import StoppingRule, as_rule
 from qrmax.training.trainer import Event, Session, TrainingConfig
-from qrmax.training.watch import Moment, episode
+from qrmax.training.watch import RolloutStep, episode
+from qrmax.worlds.catalog import make
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,14 +38,13 @@ if TYPE_CHECKING:
     from qrmax.training.rollouts import Rollouts
 
 MAX_STEPS = 1_000_000
-MAX_ENV_STEPS = 100_000  # where the loop is not compiled
-JUDGED_BY = 10_000  # episodes, where nothing is exact
+MAX_PYTHON_STEPS = 100_000  # if the loop is not compiled
 LONGEST_EPISODE = 10_000  # steps, when a policy is rolled out
 
 
 def train(
-    agent: str,
-    problem: Problem | ContinuousProblem | Any,
+    agent: AgentLike,
+    problem: str | Problem | ContinuousProblem | Any,
     *,
     seed: int = 0,
     max_steps: int | None = None,
@@ -63,6 +63,10 @@ def train(
     >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
     >>> run.reason, run.evaluation.nominal_length
     ('exact', 15)
+
+    `agent` is a name (`qrmax list agents`), a class of your own, an instance of an agent's
+    `Config`, whose settings are taken as they are, or the text "module:Class". `problem` is a
+    problem, its name, or an environment.
 
     `settings` are those of the agent (`qrmax list agents` shows them), `gamma` among them. `stop`
     is "exact" (the policy is within 5 % of the optimum, at three checks in a row; where there is
@@ -104,8 +108,8 @@ def train(
 
 
 def make_session(
-    agent: str,
-    problem: Problem | Any,
+    agent: AgentLike,
+    problem: str | Problem | Any,
     *,
     seed: int = 0,
     max_steps: int | None = None,
@@ -113,66 +117,36 @@ def make_session(
     stop: str | StoppingRule | None = None,
     evaluate_every: int = 1000,
     compiled: bool = True,
-    referee: AnyReferee | None = None,
+    evaluator: Evaluator | None = None,
     **settings: Any,
 ) -> Session:
     """The session that `train` trains; see there.
 
     Many runs on the same problem object, with the same gamma, are set up more quickly where they
-    share a `referee`; it changes nothing else.
+    share a `evaluator`; it changes nothing else.
     """
-    kind = agent_class(agent)
-    ours = isinstance(problem, Problem | ContinuousProblem)
+    learner = agent_class(agent)
+    settings = given_settings(agent) | settings
+    if isinstance(problem, str):
+        problem = make(problem)
+    kind = domain_kind(problem)
+    check_seed(seed)
+    config = make_config(learner, settings)  # bad settings are found before an env is touched
+    domain = kind.pose(problem, Learner(learner, config.gamma), stream(seed, "environment"))
     if max_steps is None:
-        max_steps = MAX_STEPS if ours and issubclass(kind, Tabular) else MAX_ENV_STEPS
-    if stop is None:
-        stop = _usual_rule(problem)
+        max_steps = domain.budget if has_compiled_loop(learner) else MAX_PYTHON_STEPS
     training = TrainingConfig(
         seed=seed,
         max_steps=max_steps,
         max_episodes=max_episodes,
-        stop=as_rule(stop),
+        stop=as_rule(domain.default_rule() if stop is None else stop),
         evaluate_every=evaluate_every,
         compiled=compiled,
     )
-    _check_rule(training.stop, problem)
-    if isinstance(problem, Problem | ContinuousProblem):
-        lowest, highest = problem.reward_range()
-        check_rewards(problem.name, lowest, highest)
-        config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
-        warn_of_settings(agent, problem, config)
-        return Session(agent, config, problem, training, referee=referee)
-    config = make_config(agent, settings)  # bad settings are found before the env is touched
-    player = EnvPlayer(problem, config.gamma, stream(seed, "environment"), kind)
-    warn_of_settings(agent, player, config)
-    rewards = [edge.reward for edge in player.machine.edges]
-    lowest, highest = min([0.0, *rewards]), max([1.0, *rewards])
-    check_rewards(player.machine.name, lowest, highest)
-    config = make_config(agent, _with_rewards(agent, settings, lowest, highest))
-    return Session(agent, config, player, training, referee=referee)
-
-
-def _usual_rule(problem: Any) -> str:
-    if isinstance(problem, ContinuousProblem):
-        return "success"
-    return "exact" if isinstance(problem, Problem) else "budget"
-
-
-def _check_rule(rule: StoppingRule, problem: Any) -> None:
-    """Refuse rules that need to know more than can be known."""
-    if isinstance(problem, ContinuousProblem):
-        if rule.name in {kind.name for kind in RULES.values()} - {*SAMPLED}:
-            raise ParameterError(
-                f"stop is {rule.name!r}; where states are real positions nothing is exact: allowed "
-                f"are {' and '.join(map(repr, SAMPLED))}"
-            )
-    elif not isinstance(problem, Problem):
-        check_env(problem)
-        if not isinstance(rule, Budget):
-            raise ParameterError(
-                f"stop is {rule.name!r}; an environment has no known optimum to compare with: "
-                "allowed is 'budget'"
-            )
+    domain.check_rule(training.stop)
+    config = make_config(learner, _with_rewards(learner, settings, domain))
+    warn_of_settings(learner, domain, config)
+    return Session(learner, config, domain, training, evaluator=evaluator)
 
 
 def finish(
@@ -192,13 +166,6 @@ def finish(
     return Run(session)
 
 
-class Best(NamedTuple):
-    """What the optimal policy brings."""
-
-    start_value: float
-    success: float
-
-
 class Run:
     """A run that has ended: what was learned, and how it came to be.
 
@@ -208,7 +175,7 @@ class Run:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._recommendation: tuple[int, IntArray] | None = None  # and the step that it is of
+        self._recommended: tuple[int, Policy] | None = None  # and the step that it is of
 
     @property
     def agent(self) -> Agent:
@@ -218,13 +185,13 @@ class Run:
     @property
     def problem(self) -> Problem | ContinuousProblem | None:
         """The problem; None for an environment."""
-        task = self._session.task
-        return None if isinstance(task, EnvPlayer) else task
+        problem: Problem | ContinuousProblem | None = self._session.domain.problem
+        return problem
 
     @property
     def task_name(self) -> str:
         """The name of the problem, or of the environment."""
-        return self._session.task.name
+        return self._session.domain.name
 
     @property
     def seed(self) -> int:
@@ -260,13 +227,14 @@ class Run:
     def curve(self) -> tuple[Point, ...]:
         """The learning curve.
 
-        On a problem each row is exact, or sampled where states are real positions; there is one for
-        each of the first 128 checks, later for fewer, and for every check that was passed. On an
-        environment a row sums up the episodes of training that ended since the last one.
+        On a problem each row is exact, or sampled if states are real positions. On an environment
+        it sums up rollouts of the greedy policy in a second instance, with 95 % intervals; if none
+        can be made, the episodes of training that ended since the last row. There is a row for each
+        of the first 128 checks, later for fewer, and for every check that was passed.
 
         >>> import polars, qrmax
         >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
-        >>> polars.DataFrame(run.curve).columns
+        >>> polars.DataFrame(run.curve).columns[:6]
         ['step', 'start_value', 'gap', 'success', 'nominal_length', 'episodes']
         """
         return tuple(self._session.curve)
@@ -277,14 +245,7 @@ class Run:
 
         Where states are buckets it is `[bucket, q]`; a network has no such table.
         """
-        policy = self.recommendation
-        if isinstance(policy, BucketPolicy):
-            return policy.table
-        if not isinstance(policy, np.ndarray):
-            raise ParameterError(
-                f"{self.agent.name!r} keeps no table: run.act(observation) says what it would do"
-            )
-        return policy if policy.ndim == 2 else policy[0]
+        return self._policy.table
 
     @property
     def recommendation(self) -> Any:
@@ -294,9 +255,13 @@ class Run:
         on the stage, `[h, s, q]`; and for those that perceive observations, which have one for
         these.
         """
-        known = self._recommendation
+        return self._policy.recommendation
+
+    @property
+    def _policy(self) -> Policy:
+        known = self._recommended
         if known is None or known[0] != self.trained:  # it was trained on since
-            known = self._recommendation = self.trained, self.agent.recommendation()
+            known = self._recommended = self.trained, as_policy(checked_policy(self.agent))
         return known[1]
 
     @property
@@ -307,20 +272,12 @@ class Run:
         the plain task where the run's is shaped. It is exact, but where states are real positions:
         there it is the mean of 10,000 sampled episodes, always the same ones.
         """
-        referee = self._session.referee
-        if isinstance(referee, PlaneReferee):
-            return referee.evaluate(self.recommendation, stream(self.seed, "judgement"), JUDGED_BY)
-        return None if referee is None else referee.evaluate(self.recommendation)
+        return self._session.evaluator.judge(self.recommendation, self.seed)
 
     @property
     def stationary_evaluation(self) -> Evaluation | None:
         """What `policy` brings, which is that of stage 0, where the one recommended has stages."""
-        referee = self._session.referee
-        if not isinstance(referee, Referee) or self.recommendation.ndim == 2:
-            return None
-        limits = [referee.horizon, referee.judged.max_episode_steps]
-        limit = min(limit for limit in limits if limit is not None)
-        return evaluate(referee.judged, self.policy, referee.gamma, limit)
+        return self._session.evaluator.stationary(self.recommendation)
 
     @property
     def gap(self) -> float | None:
@@ -328,16 +285,14 @@ class Run:
 
         None for an environment. The optimum has the same gamma and, if there is one, horizon.
         """
-        found, referee = self.evaluation, self._session.referee
-        if found is None or referee is None:
-            return None
-        return relative_gap(found.start_value, referee.best)
+        best = self.best
+        found = None if best is None else self.evaluation
+        return None if best is None or found is None else relative_gap(found.start_value, best[0])
 
     @property
     def best(self) -> Best | None:
         """What the optimal policy brings, by the same measures; None for an environment."""
-        referee = self._session.referee
-        return None if referee is None else Best(referee.best, referee.best_success)
+        return self._session.evaluator.optimum
 
     def diagnosis(self, samples: int = 100_000) -> Diagnosis:
         """How large the buckets are, and how many mix labels, on positions all over the plane.
@@ -345,16 +300,10 @@ class Run:
         It is for agents with buckets on problems with real positions. Of an environment, give
         observations to `qrmax.analysis.bucket_diagnosis.diagnose` with `run.agent.buckets`.
         """
-        from qrmax.analysis.bucket_diagnosis import diagnose, scatter
-
-        task = self._session.task
-        if not isinstance(self.agent, InBuckets) or not isinstance(task, ContinuousProblem):
-            raise ParameterError(
-                f"a run of {self.agent.name!r} on {task.name!r} has no buckets of a plane to look "
-                "at; needed: an agent such as 'bucket-qrmax' on a problem with real positions"
-            )
-        chance = stream(self.seed, "diagnosis").apart("positions")
-        return diagnose(self.agent.buckets, *scatter(task, samples, chance))
+        diagnosis: Diagnosis = self._session.domain.diagnose(
+            self.agent, samples, stream(self.seed, "diagnosis")
+        )
+        return diagnosis
 
     def act(self, observation: Any, info: Any = None, *, stage: int = 0) -> int:
         """The greedy action for an observation of the environment trained on.
@@ -362,46 +311,9 @@ class Run:
         Where labels belong to whole steps or to buckets, `info` is needed as well. Where the policy
         depends on the stage, `stage` says how many steps the episode has had.
         """
-        task = self._session.task
-        if not (isinstance(observation, Mapping) and {"state", "task"} <= observation.keys()):
-            raise ParameterError(
-                f"observation is {shown(observation)}; needed: what the environment shows, "
-                'with "state" and "task"'
-            )
-        q = self._task_state(observation["task"])
-        if isinstance(task, Problem):
-            return int(self._at(stage)[task.state_of(int(observation["state"]), info), q])
-        if self.agent.perceives:
-            aware = getattr(self.agent.config, "event_aware", False)
-            if aware and info is None and isinstance(task, EnvPlayer):
-                raise ParameterError(
-                    "buckets are event_aware, so a state is an observation and the label read: "
-                    "give both, run.act(observation, info)"
-                )
-            label = task.label_of(observation["state"], info)
-            action = self.recommendation.action(observation["state"], label, q)
-        else:
-            assert isinstance(task, EnvPlayer)  # the session sees to it
-            action = int(self._at(stage)[task.state(observation, info), q])
-        first = task.env.action_space.start if isinstance(task, EnvPlayer) else 0
-        return int(first) + int(action)
+        return self._session.domain.act(self._policy, observation, info, stage)
 
-    def _task_state(self, number: Any) -> int:
-        """The number of a machine state; an error where it is none."""
-        task = self._session.task
-        states = range(len(task.machine.states))
-        try:
-            q = operator.index(number)
-        except TypeError:
-            q = -1
-        if q not in states:
-            raise ParameterError(
-                f'observation["task"] is {shown(number)}; allowed: 0 to {states[-1]}, the numbers '
-                f"of the states of task {task.machine.name!r}"
-            )
-        return q
-
-    def watch(self, env: Any = None, *, seed: int | None = None) -> Iterator[Moment]:
+    def watch(self, env: Any = None, *, seed: int | None = None) -> Iterator[RolloutStep]:
         """An episode of what was learned, each moment of it; the first one is the start.
 
         >>> import gymnasium, qrmax
@@ -416,49 +328,11 @@ class Run:
         one. A moment has the `action` that led to it (None at the start), `observation`, `reward`
         and `info`.
         """
-        task = self._session.task
-        if env is None and not isinstance(task, EnvPlayer):
-            kind = "ProblemEnv" if isinstance(task, Problem) else "ContinuousEnv"
-            raise ParameterError(
-                f"this run is on the problem {task.name!r}, not on an environment: give one, such "
-                f"as qrmax.{kind}(problem) or one of gymnasium.make, as run.watch(env)"
-            )
-        if isinstance(task, EnvPlayer) and env is None:
-            task.check_present()
-            env = task.env
-        return self._episode(env, seed)
+        return self._episode(self._session.domain.env_to_watch() if env is None else env, seed)
 
-    def _episode(self, env: Any, seed: int | None) -> Iterator[Moment]:
-        policy = self.recommendation
-        stages = len(policy) if isinstance(policy, np.ndarray) and policy.ndim == 3 else None
-        return episode(
-            env,
-            self._acting_in(env),
-            seed,
-            stages,
-        )
-
-    def _acting_in(self, env: Any) -> Callable[[Any, Any, int], int]:
-        """What to do in an environment: for an observation, its info and the stage."""
-        world = getattr(getattr(env, "unwrapped", None), "problem", None)
-        if isinstance(world, Problem) and isinstance(self._session.task, Problem):
-            return lambda seen, _, stage: int(
-                self._at(stage)[int(seen["state"]), int(seen["task"])]
-            )
-        return lambda seen, info, stage: self.act(seen, info, stage=stage)
-
-    def _at(self, stage: int) -> IntArray:
-        """The policy of a stage, `[s, q]`."""
-        policy: IntArray = self.recommendation
-        if policy.ndim == 2:
-            return policy
-        if not 0 <= stage < len(policy):
-            raise ParameterError(
-                f"stage is {shown(stage)}; allowed: 0 to {len(policy) - 1}, as the episodes it was "
-                f"trained for have {len(policy)} steps"
-            )
-        actions: IntArray = policy[stage]
-        return actions
+    def _episode(self, env: Any, seed: int | None) -> Iterator[RolloutStep]:
+        policy = self._policy
+        return episode(env, self._session.domain.actor(env, policy), seed, policy.stages)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into a file, from which `qrmax.load` makes the run again."""
@@ -474,7 +348,7 @@ class Run:
         """
         from qrmax.training.policy_export import policy_file
 
-        write_whole(path, policy_file(self._session, self.recommendation))
+        write_whole(path, policy_file(self._session, self._policy))
 
     def evaluate(
         self,
@@ -483,6 +357,7 @@ class Run:
         env: Any = None,
         seed: int | None = None,
         max_steps: int = LONGEST_EPISODE,
+        gamma: float | None = None,
     ) -> Rollouts:
         """Roll out the recommended policy: success, returns and length, with 95 % intervals.
 
@@ -497,10 +372,14 @@ class Run:
         or a copy, or the `env` that you give. The `seed` is the run's own unless you give one. An
         episode is cut after `max_steps` steps, with a warning.
         """
-        from qrmax.training.rollouts import roll_out
+        from qrmax.training.evaluation import roll_out_run
 
         seed = self.seed if seed is None else seed
-        return roll_out(self._session, self._episode, episodes, env, seed, max_steps)
+        return roll_out_run(self._session, self._episode, episodes, env, seed, max_steps, gamma)
+
+    def is_trained_on(self, thing: Any) -> bool:
+        """Whether this very problem or environment is what the run was trained on."""
+        return self._session.domain.is_made_of(thing)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """The learning curve as a figure of Matplotlib, which a notebook shows.
@@ -527,24 +406,20 @@ class Run:
         training wrote is appended to.
         """
         session = self._session
-        if isinstance(session.task, EnvPlayer):
-            session.task.check_present()
+        session.domain.prepare_to_resume()
         session.extend(max_steps, max_episodes)
-        if isinstance(session.task, EnvPlayer):
-            session.task.over = True  # someone else may have played it since
         return finish(session, on_event, progress, log)
 
     def __repr__(self) -> str:
-        published = ", published" if getattr(self.agent.config, "published", False) else ""
         return (
-            f"Run({self.agent.name!r}{published} on {self.task_name!r}, "
+            f"Run({self.agent.name!r} on {self.task_name!r}, "
             f"seed {self.seed}: {self.steps} steps, {self.reason})"
         )
 
 
-def _with_rewards(
-    agent: str, settings: dict[str, Any], lowest: float, highest: float
-) -> dict[str, Any]:
-    """The settings, with the range of rewards where the agent wants to know it and is not told."""
+def _with_rewards(kind: type[Agent], settings: dict[str, Any], domain: Domain) -> dict[str, Any]:
+    """The settings, with the range of rewards for those that are about it and are not given."""
+    lowest, highest = domain.reward_range()
+    check_rewards(domain.name, lowest, highest)
     found = {"r_min": min(lowest, 0.0), "r_max": max(highest, 0.0)}
-    return {key: found[key] for key in default_settings(agent) if key in found} | settings
+    return {key: found[key] for key in kind.Config.from_rewards} | settings

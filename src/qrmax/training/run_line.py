@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 from qrmax.live_line import LiveLine, Part, duration, live_line
 from qrmax.planning.compile_notice import compile_notice
-from qrmax.training.environment import EnvPlayer
 from qrmax.training.stopping import Budget
 from qrmax.training.trainer import Event, Session, Stopped
 
@@ -71,11 +70,10 @@ class ProgressLine:
         return isinstance(self.session.training.stop, Budget)
 
     def _success_text(self) -> str:
-        """How often the policy succeeds; in an environment, how often training did lately."""
-        if self._success is None or not self.session.task.machine.success:
+        """The success rate of the policy, or of recent training episodes."""
+        if self._success is None or not self.session.domain.machine.success:
             return ""
-        what = "recent success" if isinstance(self.session.task, EnvPlayer) else "success"
-        return f"{what} {_percent(self._success)}"
+        return f"{self.session.evaluator.success_word} {_percent(self._success)}"
 
     def _left(self) -> str:
         """The time left, at the rate so far; where a rule may end it sooner, the most there is."""

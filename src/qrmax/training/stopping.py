@@ -6,6 +6,7 @@ the run reports the step of the first of them. The rules:
     exact     the policy's exact value is within 5 % of the optimum
     nominal   its run without slips has the length of the optimal policy's (gamma 1: its pay)
     success   it succeeds as often as the optimal one, within 5 %
+    reaches   its success rate, or its mean return, is at least so much
     welch     the paper's: sampled returns of both policies cannot be told apart (Welch's t-test)
     budget    never: the run takes all its steps
 
@@ -15,20 +16,24 @@ difference was found. `exact` has no such error and is the default.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from qrmax.errors import ParameterError, UnknownNameError, check_count, check_range
+from qrmax.machines.reward_machine import RewardMachine
 from qrmax.planning.arrays import FloatArray
 from qrmax.seeding import Stream
-from qrmax.training.evaluation import Referee
-from qrmax.training.plane_referee import PlaneReferee
+from qrmax.training.evaluator import Evaluator
+from qrmax.training.exact_evaluator import ExactEvaluator
+from qrmax.training.goal import Goal
 
-AnyReferee = Referee | PlaneReferee
+SUCCESS = 0.95
+"""The success rate that `reaches` asks for by default."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +47,11 @@ class StoppingRule(ABC):
     def __post_init__(self) -> None:
         check_count("in_a_row", self.in_a_row)
 
+    def check_task(self, machine: RewardMachine) -> None:  # noqa: B027 (most suit any task)
+        """Raise a `ParameterError` if the rule makes no sense for a task."""
+
     @abstractmethod
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
         """Whether this policy is good enough."""
 
 
@@ -59,9 +67,9 @@ class Exact(StoppingRule):
         StoppingRule.__post_init__(self)
         check_range("within", self.within, at_least=0.0, below=1.0)
 
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:  # noqa: ARG002
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:  # noqa: ARG002
         """Whether the gap is small enough."""
-        return _exact(referee).is_near(policy, self.within)
+        return _exact(evaluator).is_near(policy, self.within)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,9 +81,9 @@ class Nominal(StoppingRule):
 
     name = "nominal"
 
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:  # noqa: ARG002
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:  # noqa: ARG002
         """Whether the run is as good."""
-        return _exact(referee).is_nominal(policy)
+        return _exact(evaluator).is_nominal(policy)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,10 +103,12 @@ class Success(StoppingRule):
         check_range("within", self.within, at_least=0.0, below=1.0)
         check_count("episodes", self.episodes)
 
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
         """Whether it succeeds often enough."""
-        needed = (1.0 - self.within) * referee.best_success
-        return referee.success(policy, self.episodes, chance, at_least=needed) >= needed
+        optimum = evaluator.optimum
+        assert optimum is not None  # domains without one refuse the rule
+        needed = (1.0 - self.within) * optimum.success
+        return evaluator.reaches(policy, Goal(success=needed), self.episodes, chance)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,11 +128,55 @@ class Welch(StoppingRule):
         if self.episodes < 2:
             raise ParameterError("episodes is 1; Welch's test needs at least 2")
 
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
         """Whether the test finds no difference."""
-        ours = _exact(referee).returns(policy, self.episodes, chance)
-        best = _exact(referee).returns(_exact(referee).solution.policy, self.episodes, chance)
+        ours = _exact(evaluator).returns(policy, self.episodes, chance)
+        best = _exact(evaluator).returns(_exact(evaluator).solution.policy, self.episodes, chance)
         return welch_p_value(ours, best) >= self.alpha
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reaches(StoppingRule):
+    """The policy's success rate or its mean return is at least so much; all that are given.
+
+    It is exact if that can be known, and sampled otherwise. By default the success rate is to be
+    at least 0.95.
+    """
+
+    name = "reaches"
+
+    success: float | None = None  # probability
+    discounted_return: float | None = None  # of an episode, with the agent's gamma
+    episode_return: float | None = None  # undiscounted
+    episodes: int = 100  # if it is sampled
+
+    def __post_init__(self) -> None:
+        StoppingRule.__post_init__(self)
+        if self._goal == Goal():
+            object.__setattr__(self, "success", SUCCESS)
+        if self.success is not None:
+            check_range("success", self.success, above=0.0, at_most=1.0)
+        for name in ("discounted_return", "episode_return"):
+            if getattr(self, name) is not None:
+                check_range(name, getattr(self, name), above=-math.inf, below=math.inf)
+        check_count("episodes", self.episodes)
+
+    @property
+    def _goal(self) -> Goal:
+        return Goal(self.success, self.discounted_return, self.episode_return)
+
+    def check_task(self, machine: RewardMachine) -> None:
+        """Refuse a success rate for a task that knows no success."""
+        if self.success is not None and not machine.success:
+            raise ParameterError(
+                f"stop is 'reaches' with success {self.success:g}, and task {machine.name!r} has "
+                "no success states: give discounted_return=... or episode_return=..., as in "
+                "qrmax.training.stopping.Reaches(episode_return=10.0)"
+            )
+
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
+        """Whether all thresholds are reached."""
+        return evaluator.reaches(policy, self._goal, self.episodes, chance)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,23 +185,22 @@ class Budget(StoppingRule):
 
     name = "budget"
 
-    def passes(self, policy: Any, referee: AnyReferee, chance: Stream) -> bool:  # noqa: ARG002
+    def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:  # noqa: ARG002
         """Never."""
         return False
 
 
 RULES: dict[str, type[StoppingRule]] = {
-    rule.name: rule for rule in (Exact, Nominal, Success, Welch, Budget)
+    rule.name: rule for rule in (Exact, Nominal, Success, Reaches, Welch, Budget)
 }
 
 
-SAMPLED = (Success.name, Budget.name)
+SAMPLED = (Success.name, Reaches.name, Budget.name)
 """The rules for worlds with real positions, where nothing is exact."""
 
 
-def _exact(referee: AnyReferee) -> Referee:
-    assert isinstance(referee, Referee)  # `make_session` sees to it
-    return referee
+def _exact(evaluator: Evaluator) -> ExactEvaluator:
+    return cast(ExactEvaluator, evaluator)  # domains without one refuse the rule
 
 
 def as_rule(stop: str | StoppingRule, **settings: Any) -> StoppingRule:

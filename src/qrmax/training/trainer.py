@@ -14,26 +14,27 @@ gone on with later, to the same result.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from qrmax.agents.base import Agent, AgentConfig, Play, Sizes, Tabular
-from qrmax.agents.registry import make_agent
+from qrmax.agents.base import Agent, AgentConfig, FastForwardResult, RewardBounds, Tabular
+from qrmax.agents.compiled import runs_compiled
+from qrmax.agents.outside import checked_act, checked_policy
+from qrmax.agents.registry import AgentLike, make_agent
 from qrmax.errors import ParameterError, check_count, check_flag, warn
 from qrmax.planning.compilation import seconds_compiling
-from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
-from qrmax.problems.problem import Problem
-from qrmax.problems.simulator import Simulator
 from qrmax.seeding import Stream, check_seed, stream
-from qrmax.training.environment import EnvPlayer, Player
-from qrmax.training.evaluation import Point, Referee
-from qrmax.training.plane_referee import PlaneReferee
-from qrmax.training.stopping import AnyReferee, StoppingRule
+from qrmax.training.domains.domain import Domain
+from qrmax.training.evaluator import Evaluator
+from qrmax.training.player import Player
+from qrmax.training.point import Point
+from qrmax.training.stopping import StoppingRule
 
 STRETCH = 50_000  # steps between two events where the loop is compiled
 PYTHON_STRETCH = 500
 FULL_CURVE = 128  # from here on, a curve has fewer rows than there are checks
+NO_BOUNDS = RewardBounds()  # on the rewards of a step
 STREAMS = ("world", "agent", "evaluation")
 
 
@@ -96,47 +97,42 @@ class Progress:
 class Session:
     """A run under way.
 
-    Sessions on the same problem, with the same gamma, can share a `referee`, so that the problem is
-    solved once for all of them.
+    Sessions on the same problem, with the same gamma, can share an `evaluator`, so that the problem
+    is solved once for all of them.
     """
 
     def __init__(
         self,
-        agent: str,
+        agent: AgentLike,
         config: AgentConfig,
-        task: Problem | ContinuousProblem | EnvPlayer,
+        domain: Domain,
         training: TrainingConfig,
         streams: Mapping[str, Stream] | None = None,
-        referee: AnyReferee | None = None,
+        evaluator: Evaluator | None = None,
     ) -> None:
         self.training = training
-        self.task = task
+        self.domain = domain
         self.streams = streams or {name: stream(training.seed, name) for name in STREAMS}
-        if referee is not None:
-            _check_referee(referee, task, config)
-        observations = None if isinstance(task, Problem) else task.observations
+        gamma, horizon = config.gamma, config.episode_horizon
+        if evaluator is not None:
+            domain.check_evaluator(evaluator, gamma, horizon)
         self.agent: Agent = make_agent(
-            agent, sizes_of(task), config, self.streams["agent"], task, observations
+            agent, domain.sizes, config, self.streams["agent"], domain.task, domain.observations
         )
-        self.player: Player
-        self.referee = referee
-        if isinstance(task, Problem):
-            self.player = Simulator(task, self.streams["world"])
-            self.referee = referee or Referee(task, config.gamma, horizon_of(config))
-        elif isinstance(task, ContinuousProblem):
-            self.player = PlaneSimulator(task, self.streams["world"], self.agent.perceive)
-            self.referee = referee or PlaneReferee(task, config.gamma)
-        else:
-            self.player = task
-            task.perceive = self.agent.perceive if self.agent.perceives else None
+        self.player: Player = domain.player(self.agent, self.streams["world"])
+        self.evaluator = evaluator or domain.evaluator(gamma, horizon, training.evaluate_every)
+        self._act = checked_act(self.agent)
+        self._fast_forward = self._compiled_loop()
         self.progress = Progress()
         self.curve: list[Point] = []
-        self._r_max: float | None = None  # what a step should not pay more than
-        self._r_min: float | None = None  # and not less
-        if self.referee is None and getattr(config, "v_max", None) is None:
-            self._r_max = getattr(config, "r_max", None)
-            self._r_min = getattr(config, "r_min", None)
-        self._rewards_expected = self._r_max is not None or self._r_min is not None
+        self._bounds = NO_BOUNDS if domain.rewards_known else config.reward_bounds
+
+    def _compiled_loop(self) -> Callable[[Any, int], FastForwardResult] | None:
+        """The compiled loop, if the domain, the agent and the caller allow it."""
+        allowed = self.training.compiled and self.domain.simulated
+        if allowed and isinstance(self.agent, Tabular) and runs_compiled(self.agent):
+            return self.agent.fast_forward
+        return None
 
     def events(self) -> Iterator[Event]:
         """Train on, until a rule is met or the budget is spent."""
@@ -211,48 +207,42 @@ class Session:
     def _take(self, limit: int) -> None:
         """Take up to so many steps."""
         player, agent = self.player, self.agent
-        compiled = self.training.compiled
-        if compiled and isinstance(player, Play) and isinstance(agent, Tabular):
+        if self._fast_forward is not None:
             target = self.progress.step + min(limit, STRETCH)
             while self.progress.step < target:
-                taken, lesson = agent.fast_forward(player, target - self.progress.step)
+                taken, transition = self._fast_forward(player, target - self.progress.step)
                 self.progress.step += taken
-                if lesson is not None:
-                    agent.update(*lesson)
+                if transition is not None:
+                    agent.update(*transition)
                     self._cut()
             return
-        progress, clocked = self.progress, type(agent).over is not Agent.over
+        progress, clocked = self.progress, type(agent).episode_over is not Agent.episode_over
         for _ in range(min(limit, PYTHON_STRETCH)):
             if player.over:
                 player.reset()
-                agent.begin(player.s, player.q)
+                agent.begin_episode(player.s, player.q)
             s, q = player.s, player.q
-            a = agent.act(s, q)
+            a = self._act(s, q)
             step = player.step(a)
             agent.update(s, q, a, step)
             if clocked:
                 self._cut()
             progress.step += 1
-            if self._rewards_expected:
+            if self._bounds != NO_BOUNDS:
                 self._warn_of_rewards(step.r_env + step.r_task)
 
     def _cut(self) -> None:
         """End the episode if the agent does, by a clock of its own."""
-        if self.agent.over and not self.player.over:
+        if self.agent.episode_over and not self.player.over:
             self.player.cut()
 
     def _check(self) -> Evaluated:
         """See whether the rule holds, and note a row of the curve."""
-        step, rule = self.progress.step, self.training.stop
-        passed, point = False, None
-        if isinstance(self.task, EnvPlayer):
-            point = _episodes_point(step, self.task)
-        elif self.referee is not None:
-            policy = self.agent.recommendation()
-            chance = self.streams["evaluation"]
-            passed = rule.passes(policy, self.referee, chance)
-            if passed or _has_row(step // self.training.evaluate_every):
-                point = self.referee.point(step, policy, chance)
+        step, chance = self.progress.step, self.streams["evaluation"]
+        policy, point = checked_policy(self.agent), None
+        passed = self.training.stop.passes(policy, self.evaluator, chance)
+        if passed or _has_row(step // self.training.evaluate_every):
+            point = self.evaluator.point(step, policy, chance)
         if point is not None:
             point = point._replace(episodes=self.player.episodes)
             self.curve.append(point)
@@ -273,44 +263,19 @@ class Session:
 
     def _warn_of_rewards(self, reward: float) -> None:
         """Say what is out of the range that the agent reckons with; once is enough."""
-        if self._r_max is not None and reward > self._r_max:
+        lowest, highest = self._bounds
+        if highest is not None and reward > highest:
             warn(
-                f"a step paid {reward:g}, which is more than r_max = {self._r_max:g}: what is not "
+                f"a step paid {reward:g}, which is more than r_max = {highest:g}: what is not "
                 f"known looks worse than it may be; give r_max={reward:g} or more"
             )
-            self._r_max = None
-        if self._r_min is not None and reward < self._r_min:
+            self._bounds = self._bounds._replace(highest=None)
+        if lowest is not None and reward < lowest:
             warn(
-                f"a step paid {reward:g}, which is less than r_min = {self._r_min:g}, and may be "
+                f"a step paid {reward:g}, which is less than r_min = {lowest:g}, and may be "
                 f"taken for that; give r_min={reward:g} or less"
             )
-            self._r_min = None
-
-
-def horizon_of(config: AgentConfig) -> int | None:
-    """How many steps an agent plans for; None where it has no such limit."""
-    horizon: int | None = getattr(config, "horizon", None)
-    return horizon
-
-
-def sizes_of(task: Problem | ContinuousProblem | EnvPlayer) -> Sizes:
-    """How large what is played is, to an agent."""
-    if isinstance(task, EnvPlayer):
-        return task.sizes
-    states = task.n_states if isinstance(task, Problem) else 0  # they turn up
-    return Sizes(states, task.n_task_states, task.n_actions)
-
-
-def _check_referee(
-    referee: AnyReferee, task: Problem | ContinuousProblem | EnvPlayer, config: AgentConfig
-) -> None:
-    gamma, horizon = config.gamma, horizon_of(config)
-    if referee.problem is not task or (referee.gamma, referee.horizon) != (gamma, horizon):
-        raise ParameterError(
-            f"referee judges {referee.problem.name!r} with gamma {referee.gamma:g} and horizon "
-            f"{referee.horizon}; needed: one made for the very problem of the run, {task.name!r}, "
-            f"with gamma {gamma:g} and horizon {horizon}"
-        )
+            self._bounds = self._bounds._replace(lowest=None)
 
 
 def _has_row(check: int) -> bool:
@@ -319,18 +284,3 @@ def _has_row(check: int) -> bool:
     while check > FULL_CURVE * spacing:
         spacing *= 2
     return check % spacing == 0
-
-
-def _episodes_point(step: int, player: EnvPlayer) -> Point | None:
-    """What the episodes of training since the last check have brought."""
-    episodes, player.finished = player.finished, []
-    if not episodes:
-        return None
-    count = len(episodes)
-    return Point(
-        step,
-        start_value=sum(episode.value for episode in episodes) / count,
-        gap=None,
-        success=sum(episode.success for episode in episodes) / count,
-        nominal_length=None,
-    )

@@ -1,1 +1,1 @@
-"""Where it happens: worlds with discrete states and actions."""
+"""Worlds: families of MDPs with a labelling function, and Gymnasium environments."""

@@ -10,6 +10,7 @@ The lake is that of `continuous/frozen-lake`, 10 x 10. A move slips to either si
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -17,20 +18,19 @@ from qrmax.errors import check_count, check_range
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.problems.mdp import TabularMDP
 from qrmax.problems.problem import Problem
-from qrmax.source import Source
 from qrmax.worlds.continuous import HOLE, PLANES
-from qrmax.worlds.grid import parse_map, slippery_moves
+from qrmax.worlds.grid import GridMap, slippery_moves
+from qrmax.worlds.map_folder import MapFolder
 from qrmax.worlds.options import Options
-
-LAKE = "frozen-lake"
+from qrmax.worlds.world import World
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrozenLakeOptions(Options):
-    """The rules of the lake."""
+    """The options of Frozen Lake."""
 
-    slip: float = 0.2  # probability that a move goes to the side
-    max_episode_steps: int | None = 1000  # episodes are truncated here; None: never
+    slip: Annotated[float, "probability that a move slips"] = 0.2
+    max_episode_steps: Annotated[int | None, "steps after which episodes are truncated"] = 1000
 
     def __post_init__(self) -> None:
         check_range("slip", self.slip, at_least=0.0, at_most=1.0)
@@ -38,9 +38,10 @@ class FrozenLakeOptions(Options):
             check_count("max_episode_steps", self.max_episode_steps)
 
 
-def frozen_lake(task: RewardMachine, options: FrozenLakeOptions) -> Problem:
-    """The problem of doing a task on the lake."""
-    grid = parse_map(Source.find(LAKE, "map", PLANES, ".txt"))
+def frozen_lake(
+    grid: GridMap, task: RewardMachine, options: FrozenLakeOptions, name: str
+) -> Problem:
+    """Frozen Lake, 10 x 10, on cells; holes end the episode."""
     succ, prob = slippery_moves(
         grid.targets(), slip=options.slip, slips=grid.slips, blocked_moves_slip=True
     )
@@ -52,6 +53,15 @@ def frozen_lake(task: RewardMachine, options: FrozenLakeOptions) -> Problem:
         labels,
         label,
         max_episode_steps=options.max_episode_steps,
-        name=f"{LAKE}/{task.name}",
+        name=name,
         world=grid,
     )
+
+
+WORLD = World(
+    name="frozen-lake",
+    make=frozen_lake,
+    options=FrozenLakeOptions,
+    tasks={"ab": "continuous/ab", "abc": "continuous/abc"},
+    maps=MapFolder(folder=PLANES, default="frozen-lake"),
+)

@@ -59,7 +59,7 @@ _START = re.compile(r"\s*(-?\d{1,9})\s*,\s*(-?\d{1,9})\s*")
 
 @dataclass(frozen=True, eq=False)
 class GridMap:
-    """A picture of a world: its cells, its walls and where an episode starts.
+    """A picture of a world: its cells, its walls and the start of episodes.
 
     >>> map1 = load_map("map1")
     >>> map1
@@ -79,17 +79,17 @@ class GridMap:
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(self.rows[0])
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.rows)
 
     @property
     def n_states(self) -> int:
-        """How many cells there are; cell (x, y) is state y * width + x."""
+        """The number of cells; cell (x, y) is state y * width + x."""
         return self.width * self.height
 
     @property
@@ -119,11 +119,11 @@ class GridMap:
         return codes[self._characters()]
 
     def cells(self, tile: str) -> NDArray[np.bool_]:
-        """Where the map shows this tile, `[s]`."""
+        """The states with this tile, as a mask `[s]`."""
         return np.asarray(self._characters() == ord(tile))
 
     def targets(self) -> NDArray[np.int32]:
-        """Where each move leads when nothing slips, `[s, a]`; into a wall means staying."""
+        """The successor of each move that does not slip, `[s, a]`; into a wall means staying."""
         height, width = self.height, self.width
         here = np.arange(self.n_states, dtype=np.int32).reshape(height, width)
         solid = self.cells(SOLID).reshape(height, width)
@@ -192,7 +192,7 @@ def grid_mdp(
     decoration_penalty: float,
     decorations_terminate: bool,
 ) -> TabularMDP:
-    """The decision process of walking on a map."""
+    """Return the MDP of walking on a map."""
     succ, prob = slippery_moves(
         grid.targets(), slip=slip, slips=slips, blocked_moves_slip=blocked_moves_slip
     )

@@ -10,11 +10,11 @@
     ['label', 'r_env', 'r_task', 'success', 'world_ended']
     >>> env.close()
 
-The observation holds the number of the world state and of the task state. `info` splits the reward
-into what the world and what the task paid, and tells the label read (the propositions true in the
+The observation holds the numbers of the world state and of the task state. `info` splits the reward
+into that of the world and that of the task, and has the label read (the propositions true in the
 state reached), whether the task has succeeded, and whether the world itself has ended the episode.
 
-Worlds with real positions show the position instead of a state's number:
+In worlds with real-valued positions the state is the position:
 
     >>> env = gymnasium.make("qrmax/ContinuousFrozenLake-abc-v0", noise=0.02)
     >>> env.reset(seed=7)[0]["state"].tolist()
@@ -24,7 +24,6 @@ Worlds with real positions show the position instead of a state's number:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,76 +37,60 @@ from qrmax.machines.task_files import AnyTask
 from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator, check_continuous
 from qrmax.problems.problem import Problem, check_problem
 from qrmax.problems.simulator import Simulator
-from qrmax.worlds.catalog import benchmark_names, make, problem_names
-from qrmax.worlds.continuous import ContinuousOptions, continuous_names
-from qrmax.worlds.grid import ACTIONS, MOVES, GridMap, load_map
-from qrmax.worlds.office import OfficeOptions, office_problem, office_task
+from qrmax.worlds.catalog import make, make_continuous
+from qrmax.worlds.grid import ACTIONS, MOVES, GridMap
+from qrmax.worlds.map_folder import AnyMap
 from qrmax.worlds.picture import Walker, write
 from qrmax.worlds.picture import draw as draw_picture
+from qrmax.worlds.world import AnyProblem, World
+from qrmax.worlds.world_registry import on_world
 
 Observation = dict[str, Any]
 Info = dict[str, Any]
 RENDER_MODES = ("ansi", "rgb_array")
 
 
-def register_worlds() -> None:
-    """Register all built-in worlds, and `Office-v0`, `ContinuousOffice-v0` for one's own maps.
-
-    Doing it twice does no harm.
-    """
-    offices: dict[str, dict[str, Any]] = {"qrmax/Office-v0": {}}
-    for name in problem_names():
-        _, map_name, task = name.split("/")
-        offices[f"qrmax/Office-{map_name}-{task}-v0"] = {"map": map_name, "task": task}
-    planes = {"qrmax/ContinuousOffice-v0": {"problem": "continuous/office"}}
-    for name in continuous_names():
-        _, world, *rest = name.split("/")
-        planes[f"qrmax/Continuous{_words(world)}-{'-'.join(rest)}-v0"] = {"problem": name}
-    others = {
-        f"qrmax/{_words(name.split('/')[0])}-{name.split('/')[1]}-v0": {"problem": name}
-        for name in benchmark_names()
-    }
-    _register("BenchmarkEnv", others, OfficeOptions().max_episode_steps)
-    _register("OfficeEnv", offices, OfficeOptions().max_episode_steps)
-    _register("ContinuousEnv", planes, ContinuousOptions().max_episode_steps)
-
-
-def _words(world: str) -> str:
-    """The name of a world as ids have it: river-swim is RiverSwim."""
-    return "".join(word.capitalize() for word in world.split("-"))
-
-
-def _register(env: str, worlds: dict[str, dict[str, Any]], limit: int | None) -> None:
-    for env_id, arguments in worlds.items():
-        if env_id not in gymnasium.registry:
-            gymnasium.register(
-                env_id,
-                entry_point=f"qrmax.worlds.gymnasium:{env}",
-                max_episode_steps=limit,
-                kwargs=arguments,
-            )
+def register_ids(world: World[AnyProblem]) -> None:
+    """Register the problems of a world, and the world itself for any task and map of your own."""
+    env = "ContinuousEnv" if world.continuous else "ProblemEnv"
+    for name in ("", *world.problem_names()):
+        env_id = world.gymnasium_id(name)
+        known = gymnasium.registry.get(env_id)
+        if known is not None and str(known.entry_point).startswith(__name__):
+            del gymnasium.registry[env_id]  # a world has been replaced: no warning
+        gymnasium.register(
+            env_id,
+            entry_point=f"{__name__}:{env}",
+            max_episode_steps=world.defaults.get("max_episode_steps"),
+            kwargs={"problem": name or world.name},
+        )
 
 
 class WorldEnv(gymnasium.Env[Observation, np.int64]):
-    """What the environments of all problems have in common: episodes, and what is told of them."""
+    """Base class of the environments of problems: episodes, observations and `info`."""
 
+    metadata = {"render_modes": [*RENDER_MODES], "render_fps": 8}  # noqa: RUF012 (Gymnasium's)
     problem: Problem | ContinuousProblem
     _simulator: Simulator | PlaneSimulator
 
-    def __init__(self, states: spaces.Space[Any], terminal: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, states: spaces.Space[Any], terminal: NDArray[np.bool_], render_mode: str | None
+    ) -> None:
         parts: dict[str, spaces.Space[Any]] = {
             "state": states,
             "task": spaces.Discrete(self.problem.n_task_states),
         }
         self.observation_space = spaces.Dict(parts)
         self.action_space = spaces.Discrete(self.problem.n_actions)
+        self.grid: Any = self.problem.world
+        self.render_mode = self._check_render_mode(render_mode)
         self._terminal = terminal  # [place]
-        self._last: int | None = None  # what was done last in this episode
+        self._last: int | None = None  # the last action of this episode
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
-        """Start an episode; the machine reads the start state where the task says so."""
+        """Start an episode; the machine reads the label of the start state if its task says so."""
         super().reset(seed=seed, options=options)
         self._simulator.rng = self.np_random
         self._simulator.reset()
@@ -124,13 +107,26 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
         if self._simulator.world.done[self._simulator.place, self._simulator.q]:
             return self._observation(), 0.0, True, False, self._info(0.0, 0.0)
         step = self._simulator.step(self._last)
-        truncated = step.truncated and self.spec is None
+        truncated = step.truncated and not self._gymnasium_truncates()
         info = self._info(step.r_env, step.r_task)
         return self._observation(), step.r_env + step.r_task, step.terminated, truncated, info
 
     def _state(self) -> Any:
         """The state of the world, as it is observed."""
         raise NotImplementedError
+
+    def _gymnasium_truncates(self) -> bool:
+        """Whether a wrapper of `gymnasium.make` limits the length of episodes."""
+        known = None if self.spec is None else gymnasium.registry.get(self.spec.id)
+        return known is not None and known.max_episode_steps is not None
+
+    def _check_render_mode(self, mode: str | None) -> str | None:
+        if mode is not None and mode not in RENDER_MODES:
+            allowed = ", ".join(map(repr, RENDER_MODES))
+            raise ParameterError(f"render_mode is {mode!r}; allowed: {allowed}")
+        if mode is not None and not isinstance(self.grid, GridMap):
+            raise ParameterError(f"{self.problem.name} has no map to show; leave render_mode out")
+        return mode
 
     def _observation(self) -> Observation:
         return {"state": self._state(), "task": np.int64(self._simulator.q)}
@@ -146,7 +142,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
         }
 
     def _shown(self, grid: GridMap, walker: Walker, moves: Sequence[str], where: str = "") -> Any:
-        """The map with the walker on it, as text or as a picture."""
+        """Return the map with the walker on it, as text or as a picture."""
         if self.render_mode == "ansi":
             move = "" if self._last is None else f"  (moved {moves[self._last]})"
             state = self.problem.machine.states[self._simulator.q]
@@ -160,19 +156,29 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 class ProblemEnv(WorldEnv):
     """Any tabular problem as an environment.
 
-    Episodes end where the world or the task ends them, and are truncated at the problem's
-    `max_episode_steps`. (Environments from `gymnasium.make` are truncated by Gymnasium instead,
-    where its own `max_episode_steps` says: 1000 for the registered worlds, -1 for never.)
+    Arguments:
+        problem: a `Problem`, or the name of one or of a world.
+        render_mode: "ansi" or "rgb_array", in worlds with a map.
+        options: with a name, `map`, `task` and the options of the world, as in `qrmax.make`.
+
+    Episodes end when the world or the task ends them, and are truncated at the problem's
+    `max_episode_steps`. (Environments from `gymnasium.make` are truncated by Gymnasium instead, at
+    its own `max_episode_steps`: 1000 for the built-in worlds, -1 for never.)
     """
 
     problem: Problem
     _simulator: Simulator
 
-    def __init__(self, problem: Problem) -> None:
-        check_problem(problem)
-        self.problem = problem
-        self._simulator = Simulator(problem, self.np_random)
-        super().__init__(spaces.Discrete(problem.n_states), problem.mdp.terminal)
+    def __init__(
+        self, problem: Problem | str, render_mode: str | None = None, **options: Any
+    ) -> None:
+        if not isinstance(problem, str):
+            _refuse_options(options)
+        self.problem = make(problem, **options) if isinstance(problem, str) else problem
+        check_problem(self.problem)
+        self._simulator = Simulator(self.problem, self.np_random)
+        states = spaces.Discrete(self.problem.n_states)
+        super().__init__(states, self.problem.mdp.terminal, render_mode)
 
     @property
     def state(self) -> int:
@@ -192,54 +198,35 @@ class ProblemEnv(WorldEnv):
     def task(self, number: int) -> None:
         self._simulator.q = number
 
+    def render(self) -> Any:
+        """Return the map with the walker on it, as text or as a picture."""
+        return self._shown(self.grid, self.state, (*ACTIONS, "nowhere"))
+
     def _state(self) -> np.int64:
         return np.int64(self.state)
 
 
 class OfficeEnv(ProblemEnv):
-    """An Office world with a task: `map`, `task` and the rules of `OfficeOptions`.
+    """An Office world with a task.
 
-    `map` and `task` are names of built-in ones, paths of your own files, or the objects themselves.
+    Arguments:
+        map: the name of a built-in map, the path of your own file, or a `GridMap`.
+        task: the name of a built-in task, the path of your own file, a formula, or a
+            `RewardMachine`.
+        render_mode: "ansi" or "rgb_array".
+        options: values of the options of Office worlds, such as slip=0.1.
+
     Moves are up (0), right (1), down (2) and left (3).
     """
 
-    metadata = {"render_modes": [*RENDER_MODES], "render_fps": 8}  # noqa: RUF012 (Gymnasium's)
-
     def __init__(
         self,
-        map: str | os.PathLike[str] | GridMap,  # noqa: A002 (people call it a map)
+        map: AnyMap,  # noqa: A002 (people call it a map)
         task: AnyTask,
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        _check_render_mode(render_mode)
-        self.grid = map if isinstance(map, GridMap) else load_map(map)
-        super().__init__(
-            office_problem(self.grid, office_task(self.grid, task), OfficeOptions.of(options))
-        )
-        self.render_mode = render_mode
-
-    def render(self) -> Any:
-        """The map with the walker on it, as text or as a picture."""
-        return self._shown(self.grid, self.state, ACTIONS)
-
-
-class BenchmarkEnv(ProblemEnv):
-    """A problem that has a name, such as `river-swim/patrol`, with the options of `qrmax.make`."""
-
-    metadata = {"render_modes": [*RENDER_MODES], "render_fps": 8}  # noqa: RUF012 (Gymnasium's)
-
-    def __init__(self, problem: str, render_mode: str | None = None, **options: Any) -> None:
-        _check_render_mode(render_mode)
-        super().__init__(make(problem, **options))
-        self.grid: Any = self.problem.world
-        if render_mode is not None and not isinstance(self.grid, GridMap):
-            raise ParameterError(f"{self.problem.name} has no map to show; leave render_mode out")
-        self.render_mode = render_mode
-
-    def render(self) -> Any:
-        """The map with the walker on it, as text or as a picture."""
-        return self._shown(self.grid, self.state, (*ACTIONS, "nowhere"))
+        super().__init__("office", render_mode, map=map, task=task, **options)
 
 
 class ContinuousEnv(WorldEnv):
@@ -253,37 +240,33 @@ class ContinuousEnv(WorldEnv):
     >>> env.observation_space["state"]
     Box(0.0, 1.0, (1,), float64)
 
-    `problem` is a `ContinuousProblem`, or the name of one; with a name, `map`, `task` and the rules
-    of `ContinuousOptions` can be given as in `qrmax.make`. Moves are up (0), right (1), down (2)
-    and left (3); on a line, right (0) and left (1). Episodes end as those of `ProblemEnv` do.
+    Arguments:
+        problem: a `ContinuousProblem`, or the name of one or of a world.
+        render_mode: "ansi" or "rgb_array", in worlds with a map.
+        options: with a name, `map`, `task` and the options of the world, as in `qrmax.make`.
+
+    Moves are up (0), right (1), down (2) and left (3); on a line, right (0) and left (1). Episodes
+    end as those of `ProblemEnv` do.
     """
 
-    metadata = {"render_modes": [*RENDER_MODES], "render_fps": 8}  # noqa: RUF012 (Gymnasium's)
     problem: ContinuousProblem
     _simulator: PlaneSimulator
 
     def __init__(
         self, problem: ContinuousProblem | str, render_mode: str | None = None, **options: Any
     ) -> None:
-        _check_render_mode(render_mode)
-        if options and isinstance(problem, ContinuousProblem):
-            raise ParameterError(
-                f"{', '.join(options)} given beside a problem, which has its rules already; "
-                "give its name instead, such as 'continuous/line/ab'"
-            )
-        self.problem = make(problem, **options) if isinstance(problem, str) else problem
+        if not isinstance(problem, str):
+            _refuse_options(options)
+        self.problem = make_continuous(problem, **options) if isinstance(problem, str) else problem
         check_continuous(self.problem)
-        self.grid: Any = self.problem.world
-        if render_mode is not None and not isinstance(self.grid, GridMap):
-            raise ParameterError(f"{self.problem.name} has no map to show; leave render_mode out")
-        self.render_mode = render_mode
         self._simulator = PlaneSimulator(self.problem, self.np_random, _as_it_is)
         seen = self.problem.observations
-        super().__init__(spaces.Box(seen.low, seen.high, dtype=np.float64), self.problem.terminal)
+        states = spaces.Box(seen.low, seen.high, dtype=np.float64)
+        super().__init__(states, self.problem.terminal, render_mode)
 
     @property
     def position(self) -> tuple[float, float]:
-        """Where the walker is, measured in cells of the map: x, y."""
+        """The position of the walker in cells of the map: x, y."""
         x, y = self._simulator.position.tolist()
         return x, y
 
@@ -293,7 +276,7 @@ class ContinuousEnv(WorldEnv):
         return self._simulator.q
 
     def render(self) -> Any:
-        """The map with the walker at its position, as text or as a picture."""
+        """Return the map with the walker at its position, as text or as a picture."""
         names = [
             ACTIONS[int(np.argmax(np.array(MOVES) @ way))] for way in self.problem.plane.direction
         ]
@@ -305,14 +288,16 @@ class ContinuousEnv(WorldEnv):
 
 
 def _as_it_is(observation: NDArray[np.float64], label: int) -> NDArray[np.float64]:  # noqa: ARG001
-    """What an environment perceives; not a lambda, so that it can be pickled."""
+    """The observation itself; not a lambda, so that it can be pickled."""
     return observation
 
 
-def _check_render_mode(mode: str | None) -> None:
-    if mode is not None and mode not in RENDER_MODES:
-        allowed = ", ".join(map(repr, RENDER_MODES))
-        raise ParameterError(f"render_mode is {mode!r}; allowed: {allowed}")
+def _refuse_options(options: dict[str, Any]) -> None:
+    if options:
+        raise ParameterError(
+            f"{', '.join(options)} given beside a problem, which has its rules already; "
+            "give its name instead, such as 'continuous/line/ab'"
+        )
 
 
-register_worlds()
+on_world(register_ids)

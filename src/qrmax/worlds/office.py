@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from qrmax.errors import check_choice, check_count, check_flag, check_range
 from qrmax.machines.reward_machine import RewardMachine
-from qrmax.machines.task_files import AnyTask, load_task, task_names
+from qrmax.machines.task_files import AnyTask, task_names
 from qrmax.problems.problem import Problem
-from qrmax.worlds.grid import SLIPS, GridMap, grid_mdp, load_map
+from qrmax.worlds.grid import MAPS, SLIPS, GridMap, grid_mdp
+from qrmax.worlds.map_folder import MapFolder
 from qrmax.worlds.options import Options
+from qrmax.worlds.world import World
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OfficeOptions(Options):
-    """The rules of an Office world.
+    """The options of an Office world.
 
-    The defaults are those under which the paper's value-iteration columns come out; the paper's
-    text has a `decoration_penalty` of 100, under which it is best never to move on most maps.
+    The defaults are those that reproduce the paper's value-iteration columns; the paper's text has
+    a `decoration_penalty` of 100, under which it is optimal never to move on most maps.
     """
 
-    slip: float = 0.2  # probability that a move goes elsewhere
-    slips: str | None = None  # where to: "perpendicular" or "any"; None: as the map file says
-    decoration_penalty: float = 0.0  # what stepping on a decoration costs; its sign is ignored
-    decorations_terminate: bool = True  # whether it also ends the episode
-    blocked_moves_slip: bool = False  # whether a move into a wall can slip, or just waits
-    max_episode_steps: int | None = 1000  # episodes are truncated here; None: never
+    slip: Annotated[float, "probability that a move slips"] = 0.2
+    slips: Annotated[
+        Literal["perpendicular", "any"] | None, "directions that a slipping move may take"
+    ] = None
+    decoration_penalty: Annotated[
+        float, "cost of stepping on a decoration or into a hole; its sign is ignored"
+    ] = 0.0
+    decorations_terminate: Annotated[bool, "whether that also ends the episode"] = True
+    blocked_moves_slip: Annotated[bool, "whether a move into a wall can slip, or just stays"] = (
+        False
+    )
+    max_episode_steps: Annotated[int | None, "steps after which episodes are truncated"] = 1000
 
     def __post_init__(self) -> None:
         check_range("slip", self.slip, at_least=0.0, at_most=1.0)
@@ -39,16 +47,8 @@ class OfficeOptions(Options):
             check_count("max_episode_steps", self.max_episode_steps)
 
 
-def office_task(grid: GridMap, task: AnyTask) -> RewardMachine:
-    """The task of that name on that map: `map4/exp6` is another one than `exp6`."""
-    if isinstance(task, RewardMachine):
-        return task
-    own = f"{grid.name}/{task}"
-    return load_task(own if own in task_names() else task)
-
-
-def office_problem(grid: GridMap, task: RewardMachine, options: OfficeOptions) -> Problem:
-    """The problem of doing a task on a map."""
+def office(grid: GridMap, task: RewardMachine, options: OfficeOptions, name: str) -> Problem:
+    """The Office worlds of the paper: grids with walls, decorations and slipping moves."""
     mdp = grid_mdp(
         grid,
         slip=options.slip,
@@ -63,16 +63,21 @@ def office_problem(grid: GridMap, task: RewardMachine, options: OfficeOptions) -
         grid.labels(),
         grid.label(),
         max_episode_steps=options.max_episode_steps,
-        name=f"office/{grid.name}/{task.name.removeprefix(grid.name + '/')}",
+        name=name,
         world=grid,
     )
 
 
-def office(
-    map: str | os.PathLike[str] | GridMap,  # noqa: A002 (people call it a map)
-    task: AnyTask,
-    options: OfficeOptions,
-) -> Problem:
-    """The problem of doing a task on a map, each given by a name, a path or itself."""
-    grid = map if isinstance(map, GridMap) else load_map(map)
-    return office_problem(grid, office_task(grid, task), options)
+def office_tasks() -> dict[str, AnyTask]:
+    """Return the tasks of the paper, which are the built-in ones that belong to no other world."""
+    return {name: name for name in task_names() if "/" not in name}
+
+
+WORLD = World(
+    name="office",
+    make=office,
+    options=OfficeOptions,
+    tasks=office_tasks(),
+    maps=MapFolder(folder=MAPS),
+    meaning_of_none={"slips": "as the map says"},
+)

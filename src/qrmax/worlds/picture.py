@@ -81,7 +81,7 @@ def save_png(image: Image, path: str | os.PathLike[str]) -> None:
 
 
 def position(grid: GridMap, walker: Walker) -> tuple[float, float]:
-    """Where a walker is, in cells: x, y."""
+    """Return the position of a walker in cells: x, y."""
     if isinstance(walker, tuple):
         return walker
     row, column = divmod(walker, grid.width)
@@ -126,7 +126,7 @@ def _draw_walls(image: Image, grid: GridMap, cell: int) -> None:
 
 
 def _distances(area: Image, y: float, x: float) -> NDArray[np.float64]:
-    """How far each pixel is from a point, all in units of the area's size."""
+    """Return the distance of each pixel from a point, in units of the area's size."""
     size = area.shape[0]
     rows, columns = np.mgrid[:size, :size] / max(1, size - 1)
     return np.asarray(np.hypot(rows - y, columns - x))

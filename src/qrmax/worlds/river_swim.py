@@ -1,21 +1,22 @@
-"""RiverSwim: a chain of places in a river, and the patrol between its ends.
+"""RiverSwim: a chain of states in a river, and the patrol between its ends.
 
-    river-swim/patrol          1 for each arrival at the right end; then back to the left end
+    river-swim/patrol          reward 1 for each arrival at the right end; then back to the left end
     river-swim/noisy-patrol    the same, but the right end is noticed only with probability 0.8
 
-Swimming right, against the current, succeeds with probability `right`; with `back` one is carried a
-place to the left, and otherwise one stays. Swimming left always succeeds. Episodes start at the
-left end.
+Swimming right, against the current, succeeds with probability `right`; with probability `back` the
+swimmer is carried one place to the left, and otherwise stays. Swimming left always succeeds.
+Episodes start at the left end.
 
-In the literature what is true belongs to the place that one acts *in*, that is to the step (s, a).
-So it does here, and a state is a place together with the label that was read on the way to it (see
-`model.step_labels`). With `labels="reached"` it belongs to the place reached, as everywhere else.
+In the literature the label belongs to the place that the agent acts *in*, that is to the
+state-action pair. So it does here, and a state is a place together with the label that was read on
+the transition to it (see `problems.step_labels`). With `labels="reached"` it belongs to the place
+reached, as in all other worlds.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from qrmax.machines.reward_machine import RewardMachine
 from qrmax.problems.mdp import TabularMDP
 from qrmax.problems.problem import Problem
 from qrmax.worlds.options import Options
+from qrmax.worlds.world import World
 
 ACTIONS = ("right", "left")
 LABELS: list[set[str]] = [set(), {"left"}, {"right"}]
@@ -32,13 +34,15 @@ _NOTHING, _LEFT, _RIGHT = range(3)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RiverSwimOptions(Options):
-    """The rules of RiverSwim."""
+    """The options of RiverSwim."""
 
-    size: int = 6  # how many places there are
-    right: float = 0.6  # how often swimming right succeeds
-    back: float = 0.05  # how often it is carried back instead; otherwise one stays
-    labels: str = "acted_in"  # whose label a step reads: that of the place left, or "reached"
-    max_episode_steps: int | None = 1000  # episodes are truncated here; None: never
+    size: Annotated[int, "number of places"] = 6
+    right: Annotated[float, "probability that swimming right, upstream, succeeds"] = 0.6
+    back: Annotated[float, "probability that it is carried back instead; otherwise it stays"] = 0.05
+    labels: Annotated[
+        Literal["acted_in", "reached"], "the place whose label a transition reads"
+    ] = "acted_in"
+    max_episode_steps: Annotated[int | None, "steps after which episodes are truncated"] = 1000
 
     def __post_init__(self) -> None:
         check_count("size", self.size)
@@ -55,19 +59,16 @@ class RiverSwimOptions(Options):
             check_count("max_episode_steps", self.max_episode_steps)
 
 
-def river_swim(task: RewardMachine, options: RiverSwimOptions) -> Problem:
-    """The problem of doing a task in the river."""
+def river_swim(task: RewardMachine, options: RiverSwimOptions, name: str) -> Problem:
+    """RiverSwim: a chain of places in a river, against whose current swimming right may fail."""
     mdp = _river(options)
     label = np.full(options.size, _NOTHING)
     label[0], label[-1] = _LEFT, _RIGHT
-    facts: dict[str, Any] = {
-        "max_episode_steps": options.max_episode_steps,
-        "name": f"river-swim/{task.name.removeprefix('river-swim/')}",
-    }
+    limit = options.max_episode_steps
     if options.labels == "reached":
-        return Problem(mdp, task, LABELS, label, **facts)
+        return Problem(mdp, task, LABELS, label, max_episode_steps=limit, name=name)
     steps = np.broadcast_to(label[:, None, None], mdp.succ.shape)
-    return Problem.with_step_labels(mdp, task, LABELS, steps, **facts)
+    return Problem.with_step_labels(mdp, task, LABELS, steps, max_episode_steps=limit, name=name)
 
 
 def _river(options: RiverSwimOptions) -> TabularMDP:
@@ -78,3 +79,11 @@ def _river(options: RiverSwimOptions) -> TabularMDP:
     chances = [[options.right, options.back, 1.0 - options.right - options.back], [1.0, 0.0, 0.0]]
     prob = np.broadcast_to(np.array(chances).clip(min=0.0), (options.size, 2, 3))
     return TabularMDP(np.stack([right, left], axis=1), prob)
+
+
+WORLD = World(
+    name="river-swim",
+    make=river_swim,
+    options=RiverSwimOptions,
+    tasks={"patrol": "river-swim/patrol", "noisy-patrol": "river-swim/noisy-patrol"},
+)

@@ -1,16 +1,17 @@
-"""Warehouse: fetch an item and deliver it, again and again, where both may fail.
+"""Warehouse: fetch an item and deliver it, again and again; both may fail.
 
-    warehouse/deliver    picking up succeeds with probability 0.8, delivering with 0.9, which pays 1
+    warehouse/deliver    picking up succeeds with probability 0.8, delivering with 0.9, for reward 1
 
 A floor of `size` x `size` cells: the start and charger at the top left, the item at the top right,
-the delivery at the bottom right. After a delivery one goes back to the charger. Moves are up,
-right, down, left and stay; a move slips to either side with probability `slip`, staying never does.
-What is true belongs to the cell that a step ends in; who stays there tries again.
+the delivery at the bottom right. After a delivery the task is to return to the charger. Moves are
+up, right, down, left and stay; a move slips to either side with probability `slip`, staying never
+does. The label is that of the cell that a transition ends in; staying there tries again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -21,17 +22,18 @@ from qrmax.problems.problem import Problem
 from qrmax.source import Source
 from qrmax.worlds.grid import GridMap, parse_map, slippery_moves
 from qrmax.worlds.options import Options
+from qrmax.worlds.world import World
 
 LARGEST = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WarehouseOptions(Options):
-    """The rules of the warehouse."""
+    """The options of the warehouse."""
 
-    size: int = 5  # columns, and rows
-    slip: float = 0.1  # probability that a move goes to the side
-    max_episode_steps: int | None = 1000  # episodes are truncated here; None: never
+    size: Annotated[int, "number of columns, and of rows"] = 5
+    slip: Annotated[float, "probability that a move slips"] = 0.1
+    max_episode_steps: Annotated[int | None, "steps after which episodes are truncated"] = 1000
 
     def __post_init__(self) -> None:
         check_count("size", self.size)
@@ -42,8 +44,8 @@ class WarehouseOptions(Options):
             check_count("max_episode_steps", self.max_episode_steps)
 
 
-def warehouse(task: RewardMachine, options: WarehouseOptions) -> Problem:
-    """The problem of doing a task in the warehouse."""
+def warehouse(task: RewardMachine, options: WarehouseOptions, name: str) -> Problem:
+    """Warehouse: fetch an item and deliver it, again and again; both may fail."""
     grid = _floor(options.size)
     succ, prob = slippery_moves(
         grid.targets(), slip=options.slip, slips=grid.slips, blocked_moves_slip=True
@@ -62,7 +64,7 @@ def warehouse(task: RewardMachine, options: WarehouseOptions) -> Problem:
         grid.labels(),
         grid.label(),
         max_episode_steps=options.max_episode_steps,
-        name=f"warehouse/{task.name.removeprefix('warehouse/')}",
+        name=name,
         world=grid,
     )
 
@@ -73,3 +75,11 @@ def _floor(size: int) -> GridMap:
     picture = "\n\n".join(" ".join(row) for row in rows)
     header = "start: 0,0\ntiles: h=charger, i=item, d=delivery"
     return parse_map(Source("warehouse", f"{header}\n\n{picture}\n"))
+
+
+WORLD = World(
+    name="warehouse",
+    make=warehouse,
+    options=WarehouseOptions,
+    tasks={"deliver": "warehouse/deliver"},
+)

@@ -44,6 +44,7 @@ class BucketQRMax(InBuckets, QRMax):
     """QR-Max behind an encoder."""
 
     name = "bucket-qrmax"
+    told_the_machine = "bucket-qrmax-rm"
     Config = BucketQRMaxConfig
     config: BucketQRMaxConfig
 

@@ -9,6 +9,7 @@ Assumes: sees the machine's state; does not know the machine.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from qrmax.agents.base import Sizes
 from qrmax.agents.buckets.in_buckets import BucketSettings, InBuckets
@@ -32,6 +33,7 @@ class BucketRMax(InBuckets, RMax):
     """R-Max behind an encoder."""
 
     name = "bucket-rmax"
+    told_the_machine: ClassVar[str | None] = None
     Config = BucketRMaxConfig
     config: BucketRMaxConfig
 

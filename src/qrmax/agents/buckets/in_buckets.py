@@ -1,4 +1,4 @@
-"""What turns an agent with tables of numbered states into one for real observations.
+"""Agents with tables of numbered states, on real observations: states are buckets of these.
 
 A state is the bucket of an observation (see `buckets.py` and `simhash.py`). Buckets are numbered as
 they turn up, and the tables of the agent grow with them, by doubling. All else is the agent's own.
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import step_loops
-from qrmax.agents.base import NOTHING, Ahead, Known, Play, Sizes
+from qrmax.agents.base import NOTHING, AnySimulator, FastForwardResult, ModelCoverage, Sizes
 from qrmax.agents.buckets.buckets import FIRST, Buckets
 from qrmax.agents.buckets.simhash import Projection, simhash, uniform_grid
 from qrmax.agents.experience import Experience
 from qrmax.agents.model_based import ModelBased, ModelBasedConfig
-from qrmax.errors import ParameterError, check_count, check_flag
+from qrmax.errors import check_count, check_flag
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.problems.continuous_problem import PlaneSimulator
 from qrmax.problems.observations import Observations
@@ -29,7 +29,7 @@ from qrmax.seeding import Stream
 
 @dataclass(frozen=True, kw_only=True)
 class BucketSettings:
-    """How observations become buckets, and how many samples of rewards these need."""
+    """Settings of the encoder of observations, and of the samples of rewards."""
 
     functions: int = 4  # L, functions of SimHash
     bits: int = 8  # d_h, hyperplanes of each of them
@@ -39,9 +39,7 @@ class BucketSettings:
     t_env_reward: int | None = None  # samples of what an action pays; None: t_env
 
     def check(self) -> None:
-        """Raise a `ParameterError` where a setting makes no sense."""
-        if getattr(self, "published", False):
-            raise ParameterError("published is True; allowed: False, as that code has no buckets")
+        """Raise a `ParameterError` if a setting makes no sense."""
         simhash(1, self.functions, self.bits, self.offset, np.random.default_rng(0))
         if self.grid is not None:
             uniform_grid(1, self.grid)
@@ -58,13 +56,13 @@ class BucketSettings:
 
 @dataclass(frozen=True)
 class BucketPolicy:
-    """What to do in each bucket that has turned up; anywhere else the first action."""
+    """A greedy policy by bucket; in a bucket never visited, the first action."""
 
     table: IntArray  # [bucket, q]
     buckets: Buckets
 
     def action(self, observation: Any, label: int, q: int) -> int:
-        """What to do."""
+        """The action for an observation, the number of its label and a machine state."""
         bucket = self.buckets.find(observation, label)
         known = bucket is not None and bucket < len(self.table)  # others have turned up since
         return int(self.table[bucket, q]) if known else 0
@@ -74,6 +72,7 @@ class InBuckets(ModelBased):
     """An agent that plans, behind an encoder of observations."""
 
     perceives = True
+    in_loop = frozenset({"perceive", "begin_episode", "update", "fast_forward"})
 
     def __init__(
         self,
@@ -92,10 +91,16 @@ class InBuckets(ModelBased):
         """The number of the observation's bucket."""
         return self.buckets.number(observation, label)
 
-    def begin(self, s: int, q: int) -> None:
-        """An episode starts in (s, q)."""
+    @property
+    def perceives_labels(self) -> bool:
+        """Whether observations with different labels share no bucket."""
+        told: Any = self.config
+        return bool(told.event_aware)
+
+    def begin_episode(self, s: int, q: int) -> None:
+        """Make room for the bucket that the episode starts in."""
         self._make_room(s)
-        super().begin(s, q)
+        super().begin_episode(s, q)
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition, perhaps into a new bucket."""
@@ -111,31 +116,31 @@ class InBuckets(ModelBased):
 
     @property
     def q(self) -> FloatArray:
-        """The value of every action in the buckets that have turned up, `[bucket, q, a]`."""
+        """The action values in the buckets visited so far, `[bucket, q, a]`."""
         return super().q[: len(self.buckets)]
 
     def policy(self) -> IntArray:
-        """The greedy policy in the buckets that have turned up, `[bucket, q]`."""
+        """The greedy policy in the buckets visited so far, `[bucket, q]`."""
         return super().policy()[: len(self.buckets)]
 
     def recommendation(self) -> BucketPolicy:
         """The greedy policy, by buckets."""
         return BucketPolicy(self.policy(), self.buckets)
 
-    def known(self) -> Known:
-        """How many pairs have been counted often enough, of all there are so far."""
+    def known(self) -> ModelCoverage:
+        """The pairs whose visit count has reached the threshold, of all there are so far."""
         room, found = self.sizes.states, len(self.buckets)
         known, of = super().known()
-        return Known(known, of * found // room)  # counters have an axis of buckets each
+        return ModelCoverage(known, of * found // room)  # counters have an axis of buckets each
 
-    def ground(self, simulator: Play) -> step_loops.Ground:
-        """The plane that is played in, and the buckets."""
+    def ground(self, simulator: AnySimulator) -> step_loops.Ground:
+        """The plane and its buckets, for the compiled loop."""
         assert isinstance(simulator, PlaneSimulator)  # the trainer sees to it
         plane, position = simulator.problem.plane, simulator.position
         return step_loops.Ground(plane, position, self.buckets.lookup())
 
-    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
-        """Steps that complete no estimate and meet nothing new, compiled."""
+    def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
+        """Take steps that complete no estimate and lead to nothing new, compiled."""
         ahead = super().fast_forward(simulator, limit)
         if simulator.s == NOTHING:  # an episode has begun where none had before
             self._make_room(simulator.look())

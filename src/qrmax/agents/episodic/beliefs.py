@@ -1,10 +1,10 @@
-"""What to believe of the world, given what was seen of it; compiled, since every episode asks.
+"""Empirical models with bonuses, and posterior sampling (compiled).
 
-    estimate    what happened so far is what happens
-    posterior   p ~ Dirichlet(counts + prior), r ~ Beta(1 + paid, 1 + not paid), drawn
+    estimate        means of what was observed, plus an exploration bonus
+    draw_posterior  p ~ Dirichlet(counts + prior), r ~ Beta(1 + successes, 1 + failures)
 
-Only successors that were seen get a probability of their own; the probability of all others
-together is drawn exactly, too, and is the `rest` of a belief.
+Only successors that were observed get a probability of their own; the probability of all others
+together is sampled exactly, too, and is the `rest` of a belief.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _WIDTH, _HEIGHT = _ziggurat()
 
 
 class Worth(NamedTuple):
-    """What rewards mean that were added up."""
+    """The scale of the rewards that were added up."""
 
-    lowest: float  # the reward where nothing was counted
-    span: float  # how much more it is where 1 was
-    unknown: float  # the reward of what was never tried
+    lowest: float  # the reward that counts as 0
+    span: float  # from there to the reward that counts as 1
+    unknown: float  # the reward of a state-action pair that was never tried
 
 
 class Bonus(NamedTuple):
-    """What is added to what was tried n times: flat + slope v_h + spread sqrt(Var)."""
+    """The exploration bonus by visit count n: flat + slope v_h + spread sqrt(Var)."""
 
     flat: FloatArray  # [n]
     slope: FloatArray  # [n]
@@ -62,18 +62,18 @@ class Bonus(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """What is believed before anything is seen."""
+    """The prior distribution of transitions and rewards."""
 
     strength: float  # pseudo-counts of all successors together
-    hopeful: bool  # they are those of one more successor, else of all that there are
-    lowest: float  # the reward where nothing is paid
-    span: float  # how much more the reward is where it is paid
+    optimistic: bool  # they are those of one more successor, of value v_max; else of all states
+    lowest: float  # the reward that counts as 0
+    span: float  # from there to the reward that counts as 1
     draws: int  # models at once
 
 
 @_compiled
 def list_successors(seen: Seen, belief: Belief) -> None:
-    """Take over which successors there are."""
+    """Copy the successors that were observed into a belief."""
     for x in range(seen.listed.size):
         belief.listed[x] = seen.listed[x]
         for k in range(seen.listed[x]):
@@ -89,12 +89,12 @@ def estimate(
     belief: Belief,
     changed: BoolArray,
 ) -> bool:
-    """What happened so far is what happens, with a bonus.
+    """The empirical model plus a bonus that shrinks with the visit count.
 
-    `settled[x, a]` is the n that the belief is of: only what was tried since is looked at again,
-    and `changed[x]` becomes true there.
-    Returns whether the bonus is known for every n; if not, it is to be made known, and this called
-    again.
+    `settled[x, a]` is the visit count that the belief is of: only pairs that were visited since are
+    looked at again, and `changed[x]` becomes true for these.
+    Returns whether the bonus is known for every count; if not, it is to be extended, and this
+    called again.
     """
     n, rho, listed, _, tau = seen
     lowest, span, unknown = worth
@@ -121,15 +121,15 @@ def estimate(
 
 @_compiled
 def draw_posterior(seen: Seen, prior: Prior, state: Bits, belief: Belief) -> None:
-    """A draw for each pair (x, a), or several: `rho` counts how often it was paid."""
+    """Sample each pair (x, a) from the posterior, once or several times; `rho` counts successes."""
     n, rho, listed, _, tau = seen
-    strength, hopeful, lowest, span, draws = prior
+    strength, optimistic, lowest, span, draws = prior
     weight, rest, reward = belief.weight, belief.rest, belief.reward
     n_x, n_actions = n.shape
-    each = 0.0 if hopeful else strength / n_x  # the pseudo-count of a successor that was seen
+    each = 0.0 if optimistic else strength / n_x  # the pseudo-count of a successor that was seen
     for x in range(n_x):
         for a in range(n_actions):
-            if hopeful and n[x, a] == 0:
+            if optimistic and n[x, a] == 0:
                 continue  # its reward is infinite, and stays so
             seen_to_follow = 0
             for k in range(listed[x]):
@@ -142,8 +142,8 @@ def draw_posterior(seen: Seen, prior: Prior, state: Bits, belief: Belief) -> Non
             others = n_x - seen_to_follow
             for o in range(a, draws * n_actions, n_actions):
                 left = 0.0
-                if hopeful or others > 0:
-                    left, state = gamma(strength if hopeful else each * others, state)
+                if optimistic or others > 0:
+                    left, state = gamma(strength if optimistic else each * others, state)
                 total = left
                 for k in range(listed[x]):
                     total += weight[x, k, o]
@@ -151,17 +151,19 @@ def draw_posterior(seen: Seen, prior: Prior, state: Bits, belief: Belief) -> Non
                     total = left = 1.0
                 scale, taken_out = 1.0 / total, 0.0
                 rest[x, o] = left * scale
-                if not hopeful:  # it weighs the sum over all states: those seen are taken out of it
+                if (
+                    not optimistic
+                ):  # it weighs the sum over all states: those seen are taken out of it
                     rest[x, o] /= max(others, 1)
                     taken_out = rest[x, o]
                 for k in range(listed[x]):
                     if tau[x, a, k] > 0:
                         weight[x, k, o] = weight[x, k, o] * scale - taken_out
-                paid, state = beta(rho[x, a], n[x, a] - rho[x, a], state)
-                reward[x, o] = lowest + span * paid
+                share, state = beta(rho[x, a], n[x, a] - rho[x, a], state)
+                reward[x, o] = lowest + span * share
 
 
-# --- chance: every draw takes the state of a random sequence, and returns the next one with it
+# --- random numbers: every draw takes the state of a random sequence, and returns the next one
 
 
 @_inner
@@ -238,12 +240,12 @@ def _gamma_around(middle: float, spread: float, state: Bits) -> tuple[float, Bit
 
 
 @_compiled
-def beta(paid: float, unpaid: float, state: Bits) -> tuple[float, Bits]:
-    """A draw from Beta(1 + paid, 1 + unpaid)."""
-    if paid == 0.0 or unpaid == 0.0:
+def beta(successes: float, failures: float, state: Bits) -> tuple[float, Bits]:
+    """A draw from Beta(1 + successes, 1 + failures)."""
+    if successes == 0.0 or failures == 0.0:
         u, state = uniform(state)
-        power = np.log(u) / (1.0 + paid + unpaid)
-        return (-np.expm1(power) if paid == 0.0 else np.exp(power)), state
-    first, state = gamma(1.0 + paid, state)
-    second, state = gamma(1.0 + unpaid, state)
+        power = np.log(u) / (1.0 + successes + failures)
+        return (-np.expm1(power) if successes == 0.0 else np.exp(power)), state
+    first, state = gamma(1.0 + successes, state)
+    second, state = gamma(1.0 + failures, state)
     return first / (first + second), state

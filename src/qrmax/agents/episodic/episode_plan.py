@@ -1,4 +1,4 @@
-"""A belief about the world, and what is ahead at each stage of an episode by it."""
+"""A model of the world, and the values at each stage of an episode by it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from qrmax.planning.finite_horizon import (
 
 
 class EpisodePlan:
-    """Plans for what needs it, with the same result as for everything.
+    """Backward induction over what has changed, with the same result as over everything.
 
     A pair that no episode can reach before stage h is not planned for before it, unless the plan is
     to be for pairs `everywhere`; one that can lead to nothing that has changed is left as it is.
-    Where it `chooses`, the best options are noted, too, `choice[h, y, x]`.
+    A plan that `chooses` notes the greedy actions, too, `choice[h, y, x]`.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class EpisodePlan:
         self.stages = stages
         self.models = models
         self.everywhere = everywhere
-        self.outdated = True  # whether something was met for the first time since it looked around
+        self.outdated = True  # whether something new was observed since `look_around`
         n_x, actions = seen.n.shape
         self.belief = make_belief(n_x, actions * models, seen.outcome.shape[1])
         self.settled: IntArray = np.full(seen.n.shape, -1, dtype=np.int32)  # see `estimate`
@@ -48,7 +48,7 @@ class EpisodePlan:
         self.choice = np.zeros_like(stages.ahead, dtype=np.int32) if chooses else NO_CHOICE
 
     def look_around(self, seen: Seen, task: TaskModel, done: BoolArray, starts: BoolArray) -> None:
-        """See which successors there are now, and how soon each pair can be reached."""
+        """Update the successors, and the first stage at which each pair can be reached."""
         if not self.outdated:
             return
         if self.belief.succ.shape != seen.outcome.shape:  # more of them than there was room for
@@ -65,18 +65,18 @@ class EpisodePlan:
         self.outdated = False
 
     def estimate(self, seen: Seen, worth: beliefs.Worth, bonus: beliefs.Bonus) -> bool:
-        """Believe in what happened so far, plus a bonus; says whether it is known for every n."""
+        """Take the empirical model plus a bonus; returns whether that is known for every count."""
         complete = beliefs.estimate(seen, worth, bonus, self.settled, self.belief, self.stale)
         mark_upstream(self.feeders, self.stale)
         return bool(complete)
 
     def draw(self, seen: Seen, prior: beliefs.Prior, state: np.uint64) -> None:
-        """Believe in draws from the posterior."""
+        """Take models sampled from the posterior."""
         with np.errstate(over="ignore"):  # random bits are made by what overflows
             beliefs.draw_posterior(seen, prior, state, self.belief)
         self.stale[:] = True
 
     def renew(self, task: TaskModel) -> None:
-        """Plan by what is believed now."""
+        """Plan with the current model."""
         backward_induction(self.belief, task, self.since, self.stale, self.stages, self.choice)
         self.stale[:] = False

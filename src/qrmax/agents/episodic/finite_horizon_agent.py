@@ -1,17 +1,17 @@
-"""What the agents share that plan for episodes of H steps: UCBVI, PSRL, OPSRL.
+"""Agents that plan for episodes of H steps by backward induction: UCBVI, PSRL, OPSRL.
 
-Before each episode they form a belief of what the world does (`believe`), plan all H steps with it
-by backward induction, and act on that plan to the end:
+Before each episode they form a model of the world (`believe`), by bonuses or by posterior sampling,
+plan all H steps with it, and follow that plan to the end:
 
-    Q_h(x, a) = r(x, a) + sum_x' p(x' | x, a) V_h+1(x')     V_H = 0, and 0 where it is over
+    Q_h(x, a) = r(x, a) + sum_x' p(x' | x, a) V_h+1(x')     V_H = 0, and 0 once terminated
 
-Episodes are H steps by the agent's own clock, after which the world is reset. What is believed is
-about pairs x = (s, q), or, by agents that know the machine, about world states x = s: then one
-sample serves in every machine state, and V is looked up where the machine goes.
+Episodes are H steps by the agent's own clock, after which the world is reset. The model is of pairs
+x = (s, q) or, for agents that know the machine, of world states x = s: then one sample serves in
+every machine state, and V is looked up in the machine state reached.
 
-The policy that they recommend is another: the best at each stage by what was seen alone, without
-bonus or chance, what was never tried being worth 0. It depends on the stage; where a policy
-`[s, q]` is asked for, it is that of stage 0.
+The policy that they recommend is another: greedy on the empirical model, without bonus or sampling,
+with value 0 for state-action pairs that were never tried. It depends on the stage; `policy()` is
+that of stage 0.
 """
 
 from __future__ import annotations
@@ -19,13 +19,23 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import step_loops
-from qrmax.agents.base import AgentConfig, Ahead, Known, Play, Sizes, Tabular, as_lesson
+from qrmax.agents.base import (
+    AgentConfig,
+    AnySimulator,
+    FastForwardResult,
+    ModelCoverage,
+    RewardBounds,
+    Sizes,
+    Tabular,
+    as_transition,
+)
 from qrmax.agents.choice import among_best
 from qrmax.agents.episodic import beliefs
 from qrmax.agents.episodic.episode_plan import EpisodePlan
@@ -33,7 +43,12 @@ from qrmax.agents.experience import Experience
 from qrmax.empirical.successors import Seen, Successors
 from qrmax.errors import ModelError, check_count, check_range
 from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, TaskModel
-from qrmax.planning.finite_horizon import NO_LIMIT, make_stages, stage_values
+from qrmax.planning.finite_horizon import (
+    NO_LIMIT,
+    backward_induction,
+    make_stages,
+    stage_values,
+)
 from qrmax.problems.simulator import Step
 from qrmax.seeding import Stream
 
@@ -42,32 +57,48 @@ from qrmax.seeding import Stream
 class FiniteHorizonConfig(AgentConfig):
     """Settings of the agents that plan for episodes of H steps."""
 
-    gamma: float = 1.0  # discount
+    from_rewards = ("r_min", "r_max")
+
+    gamma: float = 1.0  # discount factor
     horizon: int = 150  # H, the steps of an episode
-    r_min: float = 0.0  # the least that a step pays, or 0
-    r_max: float = 1.0  # the most that a step pays, or 0
+    r_min: float = 0.0  # the smallest reward of a step, or 0
+    r_max: float = 1.0  # the largest reward of a step, or 0
 
     def __post_init__(self) -> None:
         check_range("gamma", self.gamma, above=0.0, at_most=1.0)
         check_count("horizon", self.horizon)
-        check_range("r_min", self.r_min, above=-1e200, at_most=0.0)  # when it is over, 0 is paid
+        check_range("r_min", self.r_min, above=-1e200, at_most=0.0)  # once terminated, it is 0
         check_range("r_max", self.r_max, at_least=0.0, below=1e200)
 
     @property
+    def episode_horizon(self) -> int:
+        """H."""
+        return self.horizon
+
+    @property
+    def reward_bounds(self) -> RewardBounds:
+        """Rewards are between `r_min` and `r_max`."""
+        return RewardBounds(self.r_min, self.r_max)
+
+    @property
     def r_span(self) -> float:
-        """How much the rewards of two steps can differ."""
+        """The largest difference between two rewards."""
         return self.r_max - self.r_min
 
 
 class FiniteHorizon(Tabular):
-    """An agent that plans for each episode anew."""
+    """An agent that plans each episode anew."""
 
     config: FiniteHorizonConfig
 
+    has_horizon = True
     loop = staticmethod(step_loops.follow_plan)
-    hopeful: ClassVar[bool] = True  # whether what was never seen to follow is worth v_max
-    models: int = 1  # how many it plans with at once
-    flips: ClassVar[bool] = False  # whether rewards are counted as paid or not paid
+    beside_loop = ("begin_episode", "believe", "bonus")  # called before an episode, in Python
+    kernels = (backward_induction,)
+    quick_settings = MappingProxyType({"horizon": 10})
+    optimistic_prior: ClassVar[bool] = True  # whether unseen successors have the value v_max
+    models: int = 1  # that it plans with at once
+    binarize_rewards: ClassVar[bool] = False  # whether rewards are counted as 0 or 1
 
     def __init__(
         self,
@@ -87,19 +118,23 @@ class FiniteHorizon(Tabular):
         self.plan = EpisodePlan(
             self.seen.arrays,
             make_stages(
-                config.horizon, config.gamma, config.r_span, (n_y, n_x), hopeful=self.hopeful
+                config.horizon,
+                config.gamma,
+                config.r_span,
+                (n_y, n_x),
+                hopeful=self.optimistic_prior,
             ),
             models=self.models,
-            everywhere=not self.hopeful,  # else, what cannot be reached plays no part
+            everywhere=not self.optimistic_prior,  # else, unreachable pairs play no part
         )
-        self._best: EpisodePlan | None = None  # the one that it recommends, once it is asked for
+        self._best: EpisodePlan | None = None  # the recommended one, once it is asked for
         self.stage = 0  # the steps that the episode has had
         self._values = np.empty(actions)
 
     # --- an episode
 
-    def begin(self, s: int, q: int) -> None:
-        """An episode starts in (s, q): plan it."""
+    def begin_episode(self, s: int, q: int) -> None:
+        """Plan the episode that starts in (s, q)."""
         place = self.place(s, q)
         if not self.starts[place]:
             self.starts[place] = True
@@ -111,10 +146,10 @@ class FiniteHorizon(Tabular):
 
     @abstractmethod
     def believe(self) -> None:
-        """Form a belief from what was seen."""
+        """Form the model to plan with from the empirical one."""
 
     def act(self, s: int, q: int) -> int:
-        """One of the best actions of this stage, each with the same chance."""
+        """Act greedily at this stage; ties are broken uniformly at random."""
         plan = self.plan
         stage_values(plan.belief, plan.stages, self.stage, *self.place(s, q), self._values)
         return among_best(self._values, 0.0, self.rng)
@@ -140,13 +175,13 @@ class FiniteHorizon(Tabular):
             plan.outdated = True
 
     @property
-    def over(self) -> bool:
+    def episode_over(self) -> bool:
         """Whether the H steps are taken."""
         return self.stage >= self.config.horizon
 
     def counted(self, reward: float) -> float:
-        """What to add up of a reward: itself; or 1, the more likely the more it is, else 0."""
-        if not self.flips:
+        """The reward to add up: itself; or 1 with a probability that grows with it, else 0."""
+        if not self.binarize_rewards:
             return reward
         lowest, span = self.config.r_min, self.config.r_span
         share = (reward - lowest) / span if span > 0.0 else 0.0
@@ -155,15 +190,15 @@ class FiniteHorizon(Tabular):
         return float(share >= 1.0)
 
     def place(self, s: int, q: int) -> tuple[int, int]:
-        """Where (s, q) is in tables `[y, x]`."""
+        """The index of (s, q) in tables `[y, x]`."""
         return (0, s * self.sizes.task_states + q) if self.joint else (q, s)
 
-    def fast_forward(self, simulator: Play, limit: int) -> Ahead:
-        """Steps that meet nothing new, compiled, from episode to episode."""
+    def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
+        """Take steps that lead to nothing new, compiled, from episode to episode."""
         counting = step_loops.EpisodeCounting(
             *self.seen.arrays,
             self.joint,
-            self.flips,
+            self.binarize_rewards,
             self.config.r_min,
             self.config.r_span,
         )
@@ -171,7 +206,7 @@ class FiniteHorizon(Tabular):
         while steps < limit:
             if simulator.over:
                 simulator.reset()
-                self.begin(simulator.s, simulator.q)
+                self.begin_episode(simulator.s, simulator.q)
             taken = step_loops.follow_plan(
                 simulator.world,
                 simulator.state,
@@ -187,15 +222,15 @@ class FiniteHorizon(Tabular):
             self.stage += taken.steps
             if taken.unlearned:
                 self.stage -= 1
-                return Ahead(steps, as_lesson(taken, simulator))
-            if self.over and not simulator.over:
+                return FastForwardResult(steps, as_transition(taken, simulator))
+            if self.episode_over and not simulator.over:
                 simulator.cut()
-        return Ahead(steps, None)
+        return FastForwardResult(steps, None)
 
     # --- what it has learned
 
     def recommendation(self) -> IntArray:
-        """The best policy by what was seen, `[h, s, q]`."""
+        """The greedy policy on the empirical model, `[h, s, q]`."""
         plan, (states, task_states, _) = self._plan_the_best(), self.sizes
         if self.joint:
             return plan.choice.reshape(-1, states, task_states).copy()
@@ -207,7 +242,7 @@ class FiniteHorizon(Tabular):
 
     @property
     def q(self) -> FloatArray:
-        """The value of every action at stage 0 by what was seen, `[s, q, a]`."""
+        """The action values at stage 0 on the empirical model, `[s, q, a]`."""
         plan, table = self._plan_the_best(), np.zeros(self.sizes)
         for s in range(self.sizes.states):
             for q in range(self.sizes.task_states):
@@ -217,24 +252,24 @@ class FiniteHorizon(Tabular):
         return table
 
     def _plan_the_best(self) -> EpisodePlan:
-        """A plan by what was seen alone, without hope or chance."""
+        """A plan that is greedy on the empirical model."""
         seen, config = self.seen.arrays, self.config
         if self._best is None:
             stages = make_stages(
                 config.horizon, config.gamma, NO_LIMIT, self.done.shape, hopeful=True
             )
             self._best = EpisodePlan(seen, stages, everywhere=True, chooses=True)
-        lowest, span = (config.r_min, config.r_span) if self.flips else (0.0, 1.0)
+        lowest, span = (config.r_min, config.r_span) if self.binarize_rewards else (0.0, 1.0)
         no_bonus = beliefs.Bonus(*np.zeros((3, int(seen.n.max()) + 1)))
         self._best.look_around(seen, self.task, self.done, self.starts)
         self._best.estimate(seen, beliefs.Worth(lowest, span, 0.0), no_bonus)
         self._best.renew(self.task)
         return self._best
 
-    def known(self) -> Known:
-        """How many pairs have been tried, of all there are."""
+    def known(self) -> ModelCoverage:
+        """The state-action pairs that have been tried, of all there are."""
         n = self.seen.arrays.n
-        return Known(pairs=int((n > 0).sum()), of=n.size)
+        return ModelCoverage(pairs=int((n > 0).sum()), of=n.size)
 
     @property
     def samples(self) -> int:
@@ -289,7 +324,7 @@ class FiniteHorizon(Tabular):
 
     def _check_paid(self, seen: Seen) -> None:
         """Draws from a Beta distribution that is none would never end: such counts are refused."""
-        if self.flips and not ((seen.rho >= 0.0) & (seen.rho <= seen.n)).all():
+        if self.binarize_rewards and not ((seen.rho >= 0.0) & (seen.rho <= seen.n)).all():
             raise ModelError("a pair has paid more often than it was tried")
 
     def _check_belief(self, belief: Belief) -> None:
@@ -314,7 +349,7 @@ def _growing_last(belief: Belief) -> Belief:
 
 
 def _no_machine(n_x: int) -> TaskModel:
-    """For agents that do not know the machine: it has one state and pays nothing."""
+    """A machine of one state and without rewards, for agents that do not know the machine."""
     return TaskModel(
         label=np.zeros(n_x, dtype=np.int32),
         next_state=np.zeros((1, 1, 1), dtype=np.int32),
@@ -324,7 +359,7 @@ def _no_machine(n_x: int) -> TaskModel:
 
 
 def _unread_machine(n_states: int, n_task_states: int) -> TaskModel:
-    """The machine by the state reached: where none was seen yet, it stays and pays nothing."""
+    """The machine by the world state reached: until that was seen, it stays and rewards nothing."""
     stay = np.arange(n_task_states, dtype=np.int32)[:, None, None]
     return TaskModel(
         label=np.arange(n_states, dtype=np.int32),

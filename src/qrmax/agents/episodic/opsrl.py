@@ -1,11 +1,11 @@
-"""OPSRL (Tiapkin et al., 2022): the best of B draws from an optimistic posterior.
+"""OPSRL (Tiapkin et al., 2022): the best of B models sampled from a posterior, optimistic prior.
 
     Q_h(x, a) = max_b  r_b(x, a) + sum_x' p_b(x' | x, a) V_h+1(x')     b = 1..B, clipped at v_h
 
     p_b(. | x, a) ~ Dirichlet(counts, prior)      one more successor, worth v_h
     r_b(x, a)     ~ as in PSRL
 
-What was never tried leads to that successor for certain.
+A state-action pair that was never tried leads to that successor with probability 1.
 
 Assumes: sees the machine's state; does not know the machine.
 """
@@ -13,6 +13,7 @@ Assumes: sees the machine's state; does not know the machine.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from qrmax.agents.base import Sizes
 from qrmax.agents.episodic.psrl import PSRL, PSRLConfig
@@ -33,13 +34,14 @@ class OPSRLConfig(PSRLConfig):
 
 
 class OPSRL(PSRL):
-    """OPSRL: several models of the world, and the hope that the best is true."""
+    """OPSRL: several sampled models of the world, and optimism among them."""
 
     name = "opsrl"
     Config = OPSRLConfig
     config: OPSRLConfig
 
-    hopeful = True
+    told_the_machine: ClassVar[str | None] = None
+    optimistic_prior = True
 
     def __init__(
         self, sizes: Sizes, config: OPSRLConfig, rng: Stream, experience: Experience

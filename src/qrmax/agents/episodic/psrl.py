@@ -1,11 +1,11 @@
-"""PSRL (Osband, Russo and Van Roy, 2013): for an episode, take a draw from the posterior for true.
+"""PSRL (Osband, Russo and Van Roy, 2013): plan each episode with a sampled model.
 
     p(. | x, a) ~ Dirichlet(counts + prior / |X|)
-    r(x, a)     ~ r_min + r_span Beta(1 + paid, 1 + not paid)
+    r(x, a)     ~ r_min + r_span Beta(1 + successes, 1 + failures)
 
-A reward counts as paid with probability (r - r_min) / r_span: any reward becomes one of two. The
-probability of successors that were never seen is drawn for all of them together and spread evenly,
-so that they are worth what they are worth on average.
+Rewards are binarized: r counts as a success with probability (r - r_min) / r_span, else as a
+failure. The probability of successors that were never seen is drawn for all of them together and
+spread evenly, so that together they have their mean value.
 
 Assumes: sees the machine's state; does not know the machine. `psrl-rm` does, and counts by (s, a).
 """
@@ -13,6 +13,7 @@ Assumes: sees the machine's state; does not know the machine. `psrl-rm` does, an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,14 +37,15 @@ class PSRLConfig(FiniteHorizonConfig):
 
 
 class PSRL(FiniteHorizon):
-    """PSRL: one model of the world, drawn anew for every episode."""
+    """PSRL: one model of the world, sampled anew for every episode."""
 
     name = "psrl"
     Config = PSRLConfig
     config: PSRLConfig
 
-    hopeful = False
-    flips = True
+    told_the_machine: ClassVar[str | None] = "psrl-rm"
+    optimistic_prior = False
+    binarize_rewards = True
 
     def __init__(
         self, sizes: Sizes, config: PSRLConfig, rng: Stream, experience: Experience
@@ -51,14 +53,14 @@ class PSRL(FiniteHorizon):
         super().__init__(sizes, config, rng, experience)
         self.prior = beliefs.Prior(
             float(config.prior),  # a whole number of 10**30 is none that compiled code takes
-            self.hopeful,
+            self.optimistic_prior,
             float(config.r_min),
             float(config.r_span),
             self.models,
         )
 
     def believe(self) -> None:
-        """Draw from the posterior."""
+        """Sample a model from the posterior."""
         self.plan.draw(self.seen.arrays, self.prior, np.uint64(self.rng.random() * 2**53))
 
 

@@ -1,4 +1,4 @@
-"""UCBVI (Azar, Osband and Munos, 2017): optimism by a bonus on what was tried n times.
+"""UCBVI (Azar, Osband and Munos, 2017): the empirical model plus an exploration bonus.
 
     Q_h(x, a) = r(x, a) + sum_x' p(x' | x, a) V_h+1(x') + min(bonus, v_h)     clipped at v_h
 
@@ -6,10 +6,10 @@
     ucbvi-b     c (sqrt(Var V_h+1 / n) + v_h / n)    Bernstein
     ucbvi-h     c v_h / (2 sqrt(n))                  Hoeffding
 
-where r and p are means, v_h the most that the rest of the episode can bring, and Var is under p.
-What was never tried is worth v_h. The bonus is renewed at all stages before every episode, not only
-at those visited. (With gamma below 1, or the machine known, the variance is that of what is
-averaged: gamma V_h+1, and what the machine pays.)
+where n is the visit count, r and p are means, v_h is the largest return of the rest of the episode,
+and Var is under p. A state-action pair that was never tried has the value v_h. The bonus is renewed
+at all stages before every episode, not only at those visited. (With gamma below 1, or the machine
+known, the variance is that of what is averaged: gamma V_h+1, and the machine's reward.)
 
 Assumes: sees the machine's state; does not know the machine. `ucbvi-b-rm` does; counts by (s, a).
 """
@@ -55,7 +55,7 @@ class UCBVI(FiniteHorizon):
         self._bonus = self._bonus_up_to(1024)
 
     def believe(self) -> None:
-        """What happened so far is what happens, and the less of it there is the more is added."""
+        """The empirical model plus a bonus that shrinks with the visit count."""
         seen, worth = self.seen.arrays, beliefs.Worth(0.0, 1.0, np.inf)
         while not self.plan.estimate(seen, worth, self._bonus):
             self._bonus = self._bonus_up_to(2 * len(self._bonus.flat))
@@ -65,7 +65,7 @@ class UCBVI(FiniteHorizon):
         """Flat, slope and spread: the bonus is flat + slope v_h + spread sqrt(Var V_h+1)."""
 
     def _bonus_up_to(self, limit: int) -> beliefs.Bonus:
-        """The bonus for every n below a limit; none for 0, where there is nothing to add it to."""
+        """The bonus for every visit count below a limit; none for 0, whose value is v_h anyway."""
         n = np.arange(1.0, limit)
         parts = self.bonus(n, self.config.bonus_scale)
         return beliefs.Bonus(*(np.r_[0.0, np.broadcast_to(part, n.shape)] for part in parts))
@@ -85,6 +85,7 @@ class UCBVIB(UCBVI):
     """UCBVI with the Bernstein bonus."""
 
     name = "ucbvi-b"
+    told_the_machine = "ucbvi-b-rm"
 
     def bonus(self, n: FloatArray, c: float) -> tuple[ArrayLike, ArrayLike, ArrayLike]:
         """C (sqrt(Var / n) + v_h / n)."""

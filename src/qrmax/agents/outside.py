@@ -1,0 +1,166 @@
+"""Agents from outside the library: where a class comes from, and how files name it.
+
+    agent_source(cls)       its module, class and version or hash; None for a built-in agent
+    agent_reference(cls)    the text that names it: a registered name, or `module:Class`
+
+The hash covers the source of the modules of the class, of its bases and of its config, as far as
+they are from outside. It is taken when the class is made, so that it is that of the code that runs,
+even if the file is edited later. An agent whose behaviour depends on more than that declares a
+`version`, which then stands in place of the hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from qrmax.errors import AgentError, shown
+
+if TYPE_CHECKING:
+    from qrmax.agents.base import Agent
+
+_LIBRARY = __name__.partition(".")[0]
+_noted: WeakKeyDictionary[type, str] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSource:
+    """Where the class of an agent comes from."""
+
+    module: str
+    name: str  # of the class, within its module
+    version: str | None  # that it declares
+    sha256: str | None  # of its source, if it declares no version
+
+    @property
+    def reference(self) -> str:
+        """The class as `module:Class`."""
+        return f"{self.module}:{self.name}"
+
+    def as_data(self) -> dict[str, str]:
+        """Everything as plain data, for run ids and run files."""
+        found = {"module": self.module, "class": self.name}
+        if self.version is not None:
+            return {**found, "version": self.version}
+        return {**found, "sha256": str(self.sha256)}
+
+
+def is_outside(cls: type) -> bool:
+    """Whether a class is not one of this library."""
+    return cls.__module__.partition(".")[0] != _LIBRARY
+
+
+def agent_source(cls: type[Agent]) -> AgentSource | None:
+    """Return where the class of an agent comes from; None for a built-in agent."""
+    if not is_outside(cls):
+        return None
+    version = None if cls.version is None else str(cls.version)
+    digest = _digest(cls) if version is None else None
+    return AgentSource(cls.__module__, cls.__qualname__, version, digest)
+
+
+def agent_reference(cls: type[Agent]) -> str:
+    """Return the text that names a class in files: a known name, or `module:Class`."""
+    from qrmax.agents.registry import names_class
+
+    if names_class(cls.name, cls) or (source := agent_source(cls)) is None:
+        return cls.name
+    return source.reference
+
+
+def checked_act(agent: Agent) -> Callable[[Any, int], int]:
+    """Return the `act` of an agent; that of an agent from outside checks its result."""
+    if not is_outside(type(agent)):
+        return agent.act
+    actions = range(agent.sizes.actions)
+
+    def act(s: Any, q: int) -> int:
+        a: Any = agent.act(s, q)
+        if not isinstance(a, int | np.integer) or int(a) not in actions:
+            raise AgentError(
+                f"agent {agent.name!r}: act({s}, {q}) returned {shown(a)}; "
+                f"allowed: whole numbers from 0 to {actions[-1]}"
+            )
+        return int(a)
+
+    return act
+
+
+def checked_policy(agent: Agent) -> Any:
+    """Return the recommendation of an agent; that of an agent from outside is checked."""
+    policy = agent.recommendation()
+    if not is_outside(type(agent)):
+        return policy
+    where = f"agent {agent.name!r}: the recommended policy"
+    if agent.perceives:
+        if not callable(getattr(policy, "action", None)):
+            raise AgentError(f"{where} is {shown(policy)}; needed: a method action(seen, label, q)")
+        return policy
+    try:
+        table = np.asarray(policy)
+    except ValueError as error:  # rows of different lengths
+        raise AgentError(f"{where} is no array: {error}") from error
+    fits = table.ndim in (2, 3) and table.shape[-2:] == agent.sizes[:2]
+    if not fits or table.dtype.kind not in "iu":
+        raise AgentError(
+            f"{where} is an array of {table.dtype} of shape {table.shape}; needed: whole numbers "
+            f"of shape {agent.sizes[:2]}, or with the stage as first axis"
+        )
+    if table.size and not 0 <= table.min() <= table.max() < agent.sizes.actions:
+        raise AgentError(
+            f"{where} has actions from {table.min()} to {table.max()}; allowed: 0 to "
+            f"{agent.sizes.actions - 1}"
+        )
+    return table.astype(np.int32)
+
+
+def note_source(cls: type) -> None:
+    """Remember the source of a class as it is now, if it is from outside."""
+    if is_outside(cls):
+        _noted[cls] = _source_of(cls)
+
+
+def _digest(cls: type[Agent]) -> str:
+    """A hash of all source from outside that makes up a class and its config."""
+    texts: set[str] = set()
+    for each in _ancestry(cls):
+        if each not in _noted:
+            note_source(each)
+        texts.add(_noted[each])
+    return hashlib.sha256("\0".join(sorted(texts)).encode(errors="surrogatepass")).hexdigest()
+
+
+def _ancestry(cls: type[Agent]) -> Iterator[type]:
+    for each in (*cls.__mro__, *cls.Config.__mro__):
+        top = each.__module__.partition(".")[0]
+        if is_outside(each) and top not in sys.stdlib_module_names:
+            yield each
+
+
+def _source_of(cls: type) -> str:
+    """The source of the module of a class; if there is none, as in a notebook, its code."""
+    module = sys.modules.get(cls.__module__)
+    try:
+        if module is not None and getattr(module, "__file__", None):
+            return inspect.getsource(module)
+    except (OSError, TypeError):
+        pass
+    return repr([_code_of(name, member) for name, member in sorted(vars(cls).items())])
+
+
+def _code_of(name: str, member: Any) -> tuple[Any, ...]:
+    """A member of a class as text that changes if its code does."""
+    function = getattr(member, "__func__", getattr(member, "fget", member))
+    code = getattr(function, "__code__", None)
+    if code is None:
+        plain = isinstance(member, str | int | float | tuple | None)
+        return name, repr(member) if plain and not name.startswith("__") else ""
+    constants = [each for each in code.co_consts if not hasattr(each, "co_code")]
+    return name, code.co_code, code.co_names, repr(constants)

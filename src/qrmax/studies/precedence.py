@@ -1,0 +1,288 @@
+"""What a study file, or a protocol, says of agents, worlds and training; and what counts most.
+
+There is one rule of precedence. From what counts least to what counts most:
+
+    1. the defaults of the library
+    2. `gamma`, which is for all agents
+    3. the built-in protocol of the chosen name
+    4. the study
+    5. the study's own protocol of that name
+    6. the entry itself, in `problems` or `agents`
+
+In each of 3 to 5, `[on."problem".agent]` counts more than `[settings.agent]`, and a name counts
+more than a pattern; of two patterns the later one does. Of what a pattern says, and `[world]`, each
+agent or world takes what it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, TypeVar
+
+from qrmax.agents.registry import agent_class, agent_names, default_settings, make_config
+from qrmax.errors import QRMaxError, UnknownNameError, check_count
+from qrmax.studies.outside_code import check_agent
+from qrmax.studies.reading import Table, as_entry
+from qrmax.training.stopping import StoppingRule, as_rule, make_rule
+from qrmax.worlds.catalog import kinds_of_options
+from qrmax.worlds.options import Options
+
+COUNTS = ("max_steps", "max_episodes", "evaluate_every")
+PROTOCOL_KEYS = (
+    *("about", "comparable", "agents", "settings", "on", "world", "gamma", "stop"),
+    *COUNTS,
+)
+"""The keys of a protocol; a study has them, too."""
+
+Value = TypeVar("Value")
+BySettings = Mapping[str, Mapping[str, Any]]  # by agent, or pattern
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEntry:
+    """An agent of a study, with what its entry says of its settings."""
+
+    path: str
+    name: str  # as it was written
+    agent: str  # the agent that stands for it
+    label: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layer:
+    """What one protocol or study says; None where it says nothing."""
+
+    path: str
+    about: str | None = None
+    comparable: bool | None = None  # whether the reference was made in the same way
+    agents: Sequence[AgentEntry] | None = None
+    stand_ins: Mapping[str, str] = field(default_factory=dict)  # the agent for a name
+    settings: BySettings = field(default_factory=dict)
+    on: Mapping[str, BySettings] = field(default_factory=dict)  # by problem, or pattern
+    world: Mapping[str, Any] = field(default_factory=dict)
+    gamma: float | None = None
+    stop: StoppingRule | None = None
+    max_steps: int | None = None
+    max_episodes: int | None = None  # then episodes are counted
+    evaluate_every: int | None = None
+
+
+class Layers:
+    """The layers of a study, the one that counts most last."""
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self.layers = layers
+
+    def said(self, key: str, default: Any = None) -> Any:
+        """The value of a key in the last layer that has it."""
+        values = [getattr(layer, key) for layer in self.layers]
+        return next((value for value in reversed(values) if value is not None), default)
+
+    def agents(self) -> list[AgentEntry]:
+        """The agents to be run, each with the one that stands for it."""
+        stand_ins = {
+            name: agent for layer in self.layers for name, agent in layer.stand_ins.items()
+        }
+        entries: Sequence[AgentEntry] = self.said("agents", ())
+        return [replace(entry, agent=stand_ins.get(entry.name, entry.name)) for entry in entries]
+
+    def settings(self, entry: AgentEntry, problem: str) -> dict[str, Any]:
+        """The settings of an agent on the problem of this label."""
+        gamma = self.said("gamma")
+        settings: dict[str, Any] = {} if gamma is None else {"gamma": gamma}
+        for layer in self.layers:
+            settings |= _of_agent(layer.settings, entry)
+            for by_agent in _fitting(layer.on, [problem]):
+                settings |= _of_agent(by_agent, entry)
+        return settings | dict(entry.settings)
+
+    def world(self, known: Iterable[str]) -> dict[str, Any]:
+        """The options of a world that has options of these names."""
+        names = {*known}
+        return {
+            key: value
+            for layer in self.layers
+            for key, value in layer.world.items()
+            if key in names
+        }
+
+
+def read_layer(table: Table) -> Layer:
+    """Read what a protocol can say."""
+    listed = isinstance(table.raw("agents"), list)
+    return Layer(
+        path=table.path,
+        about=table.text("about"),
+        comparable=table.flag("comparable"),
+        agents=_read_agents(table) if listed else None,
+        stand_ins={} if listed else _read_stand_ins(table),
+        settings=_read_settings(table.tables("settings")),
+        on={problem: _read_settings(inner.tables()) for problem, inner in table.tables("on")},
+        world=table.table("world").checked_rest(check_option),
+        gamma=_read_gamma(table),
+        stop=_read_rule(table),
+        **{key: _read_count(table, key) for key in COUNTS},
+    )
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text has a wildcard.
+
+    >>> is_pattern("ucbvi-*"), is_pattern("ucbvi-b")
+    (True, False)
+    """
+    return bool({*text} & {*"*?["})
+
+
+def _of_agent(by_agent: BySettings, entry: AgentEntry) -> dict[str, Any]:
+    """What is said of an agent under its name, that of the one it stands for, or a pattern."""
+    known = default_settings(entry.agent)
+    found: dict[str, Any] = {}
+    for settings in _fitting(by_agent, [entry.name, entry.agent]):
+        found |= {key: value for key, value in settings.items() if key in known}
+    return found
+
+
+def _fitting(by_pattern: Mapping[str, Any], names: Sequence[str]) -> Iterator[Any]:
+    """The values whose keys fit one of the names: those of patterns first."""
+    for pattern, value in by_pattern.items():
+        if pattern not in names and any(fnmatchcase(name, pattern) for name in names):
+            yield value
+    for name in dict.fromkeys(names):
+        if name in by_pattern:
+            yield by_pattern[name]
+
+
+def _read_agents(table: Table) -> list[AgentEntry]:
+    """The list `agents`; no two of them under one label, as they could not be told apart."""
+    items, mistakes = table.items("agents") or [], table.mistakes
+    if not items:
+        mistakes.add(table.place("agents"), "is empty; needed: at least one agent")
+    entries: list[AgentEntry] = []
+    labels: list[str] = []
+    for path, value in items:
+        inner = as_entry(value, "agent", path, mistakes)
+        if inner is None:
+            continue
+        agent, label = inner.text("agent"), inner.text("label")
+        if "agent" not in inner:
+            mistakes.add(inner.place("agent"), "is missing")
+        settings = None if agent is None else _checked_settings(inner, agent)
+        if label is None and agent is not None:
+            label = agent if settings is None else agent_class(agent).name
+        if label is not None and label in labels:
+            mistakes.add(
+                path, f"there are two agents {label!r}; give one of them a label of its own"
+            )
+        labels += [label or ""]
+        if agent is not None and label is not None and settings is not None:
+            entries.append(AgentEntry(path, agent, agent, label, settings))
+    return entries
+
+
+def _read_stand_ins(table: Table) -> dict[str, str]:
+    """The table `[agents]` of a protocol: `qrmax = "qrmax-published"`."""
+    if not isinstance(table.raw("agents"), dict):
+        table.items("agents")  # notes what is no list, either
+        return {}
+    inner, found = table.table("agents"), {}
+    for name in inner.rest():
+        agent = inner.text(name)
+        with table.mistakes.at(inner.place(name)):
+            check_agent(name)
+            if agent is not None:
+                check_agent(agent)
+                found[name] = agent
+    return found
+
+
+def _read_settings(by_agent: Iterable[tuple[str, Table]]) -> dict[str, dict[str, Any]]:
+    """Settings by agent, or by a pattern that agents fit."""
+    found = {name: _checked_settings(inner, name) for name, inner in by_agent}
+    return {name: settings for name, settings in found.items() if settings is not None}
+
+
+def _checked_settings(table: Table, agent: str) -> dict[str, Any] | None:
+    """The settings in a table that the agent accepts; None where there is no such agent.
+
+    Of a pattern, one of the agents that fit it has to accept the setting.
+    """
+    if not is_pattern(agent):
+        if not table.mistakes.pass_at(table.path, partial(check_agent, agent)):
+            return None
+        return table.checked_rest(lambda one: make_config(agent, one))
+    fitting = [name for name in agent_names() if fnmatchcase(name, agent)]
+    if not fitting:
+        table.mistakes.add(table.path, str(UnknownNameError("agent", agent, agent_names())))
+        return None
+    return table.checked_rest(lambda one: _accepted_by_one(one, fitting))
+
+
+def _accepted_by_one(one: dict[str, Any], agents: Sequence[str]) -> None:
+    """Raise an error unless one of the agents accepts a setting."""
+    [setting] = one
+    having = [agent for agent in agents if setting in default_settings(agent)]
+    if not having:
+        known = {name for agent in agents for name in default_settings(agent)}
+        raise UnknownNameError(f"setting of {', '.join(agents)}", setting, known)
+    _any_of([partial(make_config, agent, one) for agent in having])
+
+
+def check_option(option: dict[str, Any], also: Sequence[type[Options]] = ()) -> None:
+    """Raise an error unless a world, or one that has these options `also`, accepts an option."""
+    [name] = option
+    kinds = [*kinds_of_options(), *also]
+    having = [kind for kind in kinds if name in kind.names()]
+    if not having:
+        known = {name for kind in kinds for name in kind.names()}
+        raise UnknownNameError("option", name, known)
+    _any_of([partial(kind.of, option) for kind in having])
+
+
+def _any_of(checks: Sequence[Callable[[], object]]) -> None:
+    """Raise the error of the last check unless one of them passes."""
+    *others, last = checks
+    for check in others:
+        with suppress(QRMaxError):
+            check()
+            return
+    last()
+
+
+def _read_gamma(table: Table) -> float | None:
+    gamma = table.number("gamma")
+    # 1 is for agents with a horizon; the others refuse it themselves
+    return _passing(table, "gamma", gamma, lambda: make_config("psrl", {"gamma": gamma}))
+
+
+def _read_rule(table: Table) -> StoppingRule | None:
+    if "stop" not in table:
+        return None
+    inner = as_entry(table.raw("stop"), "rule", table.place("stop"), table.mistakes)
+    if inner is None:
+        return None
+    if "rule" not in inner:
+        table.mistakes.add(inner.place("rule"), "is missing")
+    if (name := inner.text("rule")) is None:
+        return None
+    if not table.mistakes.pass_at(inner.path, partial(as_rule, name)):
+        return None
+    return make_rule(name, inner.checked_rest(lambda one: make_rule(name, one)))
+
+
+def _read_count(table: Table, key: str) -> int | None:
+    count = table.whole(key)
+    return _passing(table, key, count, lambda: check_count(key, count))
+
+
+def _passing(
+    table: Table, key: str, value: Value | None, check: Callable[[], object]
+) -> Value | None:
+    """A value unless it is none, or fails a check."""
+    passes = value is not None and table.mistakes.pass_at(table.place(key), check)
+    return value if passes else None

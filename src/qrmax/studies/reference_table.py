@@ -1,0 +1,30 @@
+"""Numbers that others have found, from a CSV file: a column `problem`, and one for each agent."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from qrmax.errors import StudyError, shown
+from qrmax.source import Source
+
+Reference = dict[str, dict[str, float]]
+"""By problem, and by agent's label."""
+
+
+def read_reference(path: Path) -> Reference:
+    """Read the file; an empty field is a number that nobody has found."""
+    rows = csv.DictReader(Source.read(path).text.splitlines())
+    if "problem" not in (rows.fieldnames or ()):
+        raise StudyError(f"{path}: has no column 'problem'; needed: that, and one for each agent")
+    found: Reference = {}
+    for row in rows:
+        numbers = found.setdefault(row.pop("problem"), {})
+        for column, value in row.items():
+            try:
+                numbers |= {column: float(value)} if value else {}
+            except (TypeError, ValueError):
+                raise StudyError(
+                    f"{path}, line {rows.line_num}, column {column!r}: {shown(value)} is no number"
+                ) from None
+    return found

@@ -1,0 +1,1 @@
+"""Domains, which agents are trained on: one protocol, one file for each kind."""

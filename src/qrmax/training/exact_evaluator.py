@@ -1,0 +1,182 @@
+"""Exact policy evaluation on a tabular problem, beside the optimum.
+
+Nothing is sampled. The gap to the optimum is relative, and both are evaluated under the same rules
+(the problem's limit on the length of an episode included).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from qrmax.errors import warn
+from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.planning.comparison import Comparison
+from qrmax.planning.policy_evaluation import (
+    Evaluation,
+    evaluate,
+    nominal_length,
+    nominal_reward,
+)
+from qrmax.planning.staged_solution import StagedSolution, solve_horizon
+from qrmax.planning.value_iteration import Solution, solve
+from qrmax.problems.problem import Problem
+from qrmax.problems.simulator import Simulator
+from qrmax.seeding import Stream
+from qrmax.training.episode_sampling import sample
+from qrmax.training.evaluator import Best, Evaluator
+from qrmax.training.goal import Goal
+from qrmax.training.point import Point, relative_gap
+
+NEGLIGIBLE_DISCOUNT = 1e-12  # rewards discounted by this much are left out
+
+
+class ExactEvaluator(Evaluator):
+    """Exact evaluation of the policies of a tabular problem; of a shaped task, by the plain one.
+
+    With a `horizon`, an episode has no more steps than that, and the optimal policy depends on the
+    stage, `[h, s, q]`. So may those that are evaluated.
+    """
+
+    def __init__(self, problem: Problem, gamma: float, horizon: int | None = None) -> None:
+        self.problem = problem  # that of the runs
+        self.judged = problem.judged
+        self.gamma = gamma
+        self.horizon = horizon
+        self._policy: IntArray | None = None  # the one asked about last, and what was found
+        self._evaluation: Evaluation | None = None
+        self._near: dict[float, bool] = {}
+
+    @property
+    def optimum(self) -> Best:
+        """The optimal policy in numbers, with the same gamma and horizon."""
+        return Best(self.best, self.best_success)
+
+    @cached_property
+    def solution(self) -> Solution | StagedSolution:
+        """The optimum."""
+        if self.horizon is None:
+            return solve(self.judged, self.gamma)
+        return solve_horizon(self.judged, self.horizon, self.gamma)
+
+    @cached_property
+    def best(self) -> float:
+        """The value of the optimal policy at the start."""
+        best = evaluate(self.judged, self.solution.policy, self.gamma).start_value
+        lowest, highest = self.judged.reward_range()
+        if isinstance(self.solution, StagedSolution) and best == 0.0 <= lowest < highest:
+            warn(
+                f"no policy for {self.judged.name!r} is paid anything within "
+                f"{self.solution.horizon} steps: any is as good as the best; give a longer horizon"
+            )
+        return best
+
+    @cached_property
+    def shortest(self) -> int | None:
+        """The nominal length of the optimal policy."""
+        return self.nominal_length(self.solution.policy)
+
+    @cached_property
+    def most(self) -> float:
+        """The undiscounted return of the optimal policy's nominal episode."""
+        return nominal_reward(self.judged, self.solution.policy)
+
+    @cached_property
+    def best_success(self) -> float:
+        """The probability of success of the optimal policy."""
+        return evaluate(self.judged, self.solution.policy, self.gamma).success
+
+    @cached_property
+    def _comparison(self) -> Comparison | None:
+        return Comparison(self.solution) if isinstance(self.solution, Solution) else None
+
+    def evaluate(self, policy: IntArray) -> Evaluation:
+        """The exact evaluation of a policy."""
+        self._look_at(policy)
+        if self._evaluation is None:
+            self._evaluation = evaluate(self.judged, policy, self.gamma)
+        return self._evaluation
+
+    def gap(self, policy: IntArray) -> float:
+        """The difference of its value to the optimum, relative to the optimum."""
+        return relative_gap(self.evaluate(policy).start_value, self.best)
+
+    def reaches(self, policy: IntArray, goal: Goal, episodes: int, chance: Stream) -> bool:  # noqa: ARG002
+        """Whether the policy reaches a goal; nothing is sampled."""
+        found, undiscounted = self.evaluate(policy), None
+        if goal.episode_return is not None:
+            undiscounted = evaluate(self.judged, policy, 1.0).start_value
+        return goal.is_met(Goal(found.success, found.start_value, undiscounted))
+
+    def is_near(self, policy: IntArray, within: float) -> bool:
+        """Whether its gap is no more than this; mostly far quicker to tell than the gap."""
+        self._look_at(policy)
+        if within not in self._near:
+            worth = None
+            if self._comparison is not None:
+                worth = self._comparison.exceeds(policy, self.best - within * abs(self.best))
+            self._near[within] = self.gap(policy) <= within if worth is None else worth
+        return self._near[within]
+
+    def is_nominal(self, policy: IntArray) -> bool:
+        """Whether its nominal episode, of most likely outcomes, succeeds as the optimal one does.
+
+        It has to be as short or, if nothing is discounted, its return as high.
+        """
+        length = self.nominal_length(policy)
+        if length is None:
+            return False
+        if self.gamma < 1.0:
+            return length == self.shortest
+        return nominal_reward(self.judged, policy) >= self.most - 1e-9 * abs(self.most)
+
+    def nominal_length(self, policy: IntArray) -> int | None:
+        """The length of the episode in which the most likely outcome always happens."""
+        return nominal_length(self.judged, policy)
+
+    def returns(self, policy: IntArray, episodes: int, chance: Stream) -> FloatArray:
+        """The discounted returns of so many sampled episodes.
+
+        Episodes without a limit are cut off once the discount is negligible: some policies never
+        terminate.
+        """
+        simulator = Simulator(self.judged, chance)
+        world = simulator.world
+        limit = self.horizon
+        if world.limit == 0 and limit is None:
+            limit = math.ceil(math.log(NEGLIGIBLE_DISCOUNT) / math.log(self.gamma))
+        if limit is not None:
+            world = world._replace(limit=min(limit, world.limit or limit))
+        actions = np.ascontiguousarray(policy if policy.ndim == 3 else policy[None])
+        return sample(world, simulator.state, actions, self.gamma, episodes, chance)[:, 0]
+
+    def point(self, step: int, policy: IntArray, chance: Stream | None = None) -> Point:  # noqa: ARG002
+        """The row of a learning curve at this step."""
+        judged, gap = self.evaluate(policy), self.gap(policy)
+        return Point(step, judged.start_value, gap, judged.success, judged.nominal_length)
+
+    def judge(self, policy: IntArray, seed: int) -> Evaluation:  # noqa: ARG002
+        """The exact evaluation, whatever the seed."""
+        return self.evaluate(policy)
+
+    def stationary(self, policy: IntArray) -> Evaluation | None:
+        """The evaluation of stage 0 alone of a policy with stages; None if it has none."""
+        if policy.ndim == 2:
+            return None
+        limits = [self.horizon, self.judged.max_episode_steps]
+        limit = min(limit for limit in limits if limit is not None)
+        return evaluate(self.judged, policy[0], self.gamma, limit)
+
+    def failure(self, policy: IntArray, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002
+        """In words, that the policy does not succeed and the optimal one does."""
+        return self.optimum.lacking(self.evaluate(policy).success)
+
+    def _look_at(self, policy: IntArray) -> None:
+        """Forget what was found of another policy."""
+        if self._policy is None or not np.array_equal(self._policy, policy):
+            self._policy = policy.copy()  # it may be changed in place
+            self._evaluation = None
+            self._near = {}

@@ -1,0 +1,1 @@
+"""Learned policies: one protocol, one file for each kind."""

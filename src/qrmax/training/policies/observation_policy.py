@@ -1,0 +1,24 @@
+"""Policies that compute an action from an observation, such as those of networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qrmax.training.policies.policy import Policy, View
+
+
+class ObservationPolicy(Policy):
+    """Whatever has a method `action(observation, label, q)`; a network, say.
+
+    On a problem with real positions it needs `actions(observations, q)` as well, so that many
+    episodes can be sampled at once.
+    """
+
+    @classmethod
+    def takes(cls, recommendation: Any) -> bool:
+        """Whether it has such a method."""
+        return callable(getattr(recommendation, "action", None))
+
+    def action(self, view: View, q: int, stage: int = 0) -> int:  # noqa: ARG002
+        """The action for an observation."""
+        return int(self.recommendation.action(view.state, view.label, q))

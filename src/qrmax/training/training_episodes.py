@@ -1,0 +1,65 @@
+"""Evaluation by the episodes of training, in which the agent explores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from qrmax.seeding import Stream
+from qrmax.training.environment import EnvPlayer
+from qrmax.training.evaluator import Evaluator
+from qrmax.training.goal import Goal
+from qrmax.training.point import Point
+
+
+class TrainingEpisodes(Evaluator):
+    """A summary of the episodes of training that ended since the last look."""
+
+    success_word = "recent success"
+    caveat = (
+        "\nSuccess is that of the episodes of training, in which the agent explores; "
+        "run.watch() plays the greedy policy."
+    )
+
+    def __init__(self, played: EnvPlayer, gamma: float, horizon: int | None) -> None:
+        self.played = played
+        self.gamma = gamma
+        self.horizon = horizon
+        self._succeeded = False  # an episode that is in no row
+
+    def reaches(self, policy: Any, goal: Goal, episodes: int, chance: Stream) -> bool:  # noqa: ARG002
+        """Whether the episodes since the last row reach a goal; not if none has ended."""
+        ended = self.played.finished
+        if not ended:
+            return False
+        columns = ([e.success for e in ended], [e.value for e in ended], [e.total for e in ended])
+        return goal.is_met(Goal(*(sum(column) / len(ended) for column in columns)))
+
+    def note_successes(self) -> None:
+        """Forget the episodes since the last row, but for whether one succeeded."""
+        self._succeeded |= any(episode.success for episode in self.played.finished)
+        self.played.finished = []
+
+    def point(self, step: int, policy: Any, chance: Stream) -> Point | None:  # noqa: ARG002
+        """The mean return and success of the episodes since the last row."""
+        ended, self.played.finished = self.played.finished, []
+        if not ended:
+            return None
+        return Point(
+            step,
+            start_value=sum(episode.value for episode in ended) / len(ended),
+            gap=None,
+            success=sum(episode.success for episode in ended) / len(ended),
+            nominal_length=None,
+            episode_return=sum(episode.total for episode in ended) / len(ended),
+        )
+
+    def judge(self, policy: Any, seed: int) -> None:
+        """Nothing: the greedy policy was not played."""
+
+    def failure(self, policy: Any, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002
+        """In words, that no episode of training succeeded; empty if one did."""
+        self.note_successes()
+        if self._succeeded or any(point.success for point in curve):
+            return ""
+        return f"not one of the {self.played.episodes:,} episodes of training succeeded"

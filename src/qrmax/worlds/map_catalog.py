@@ -1,0 +1,61 @@
+"""The maps of all worlds by name."""
+
+from __future__ import annotations
+
+import os
+
+from qrmax.machines.reward_machine import RewardMachine
+from qrmax.machines.task_files import TaskSource
+from qrmax.worlds.grid import GridMap
+from qrmax.worlds.map_folder import MapFolder
+from qrmax.worlds.world import AnyProblem, World
+from qrmax.worlds.world_registry import DEFAULT, find_world, worlds
+
+
+def other_map_names() -> list[str]:
+    """Return the names of the maps that are not those of the Office, such as "frozen-lake"."""
+    folders = [world.maps for world in worlds() if world.maps is not None]
+    names = {name for folder in folders for name in folder.names()}
+    return sorted(names - {*_maps(find_world(DEFAULT)).names()})
+
+
+def any_map(name: str | os.PathLike[str]) -> GridMap:
+    """Return the map of any world by its name, such as "map1" or "frozen-lake", or your own file.
+
+    >>> any_map("frozen-lake").width
+    10
+    """
+    return _maps(_world_of(name)).load(name)
+
+
+def task_on_map(
+    map: str | os.PathLike[str],  # noqa: A002 (people call it a map)
+    task: TaskSource | RewardMachine,
+) -> tuple[GridMap, RewardMachine]:
+    """Return any map, and the task of that name on it.
+
+    >>> task_on_map("map4", "exp6")[1].name, task_on_map("corridor", "abc")[1].name
+    ('map4/exp6', 'abc')
+    """
+    grid = any_map(map)
+    return grid, _world_of(map).task(task, grid)
+
+
+def cell_size(name: str | os.PathLike[str]) -> tuple[float, float]:
+    """Return the width and height of a cell on the map of this name, in the units of its world.
+
+    >>> cell_size("corridor"), cell_size("map1")
+    ((0.025, 0.1), (1.0, 1.0))
+    """
+    return _maps(_world_of(name)).cell
+
+
+def _world_of(name: str | os.PathLike[str]) -> World[AnyProblem]:
+    """The world whose map this is; a file belongs to the Office."""
+    owners = [world for world in worlds() if world.maps and str(name) in world.maps.names()]
+    return owners[0] if owners else find_world(DEFAULT)
+
+
+def _maps(world: World[AnyProblem]) -> MapFolder:
+    assert world.maps is not None
+    return world.maps
