@@ -43,6 +43,7 @@ bench: $(BENCH_INSTALLED)  ## planning beside its peers; the first run; learners
 	$(BIN)/python bench/planning.py
 	$(BIN)/python bench/compiling.py
 	$(BIN)/python bench/learning.py
+	$(BIN)/python bench/environments.py
 	$(BIN)/python bench/regression.py --against $(AGAINST)
 	$(BIN)/python bench/episodes.py
 	$(BIN)/python bench/buckets.py

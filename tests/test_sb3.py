@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -134,6 +136,14 @@ def test_a_buffer_can_be_saved_and_loaded(tmp_path: Any) -> None:
     assert transitions(other.replay_buffer) == transitions(model.replay_buffer)
     other.learn(8)  # and goes on
     assert len(transitions(other.replay_buffer)) == 216
+
+
+def test_the_example_of_the_guide_runs() -> None:
+    guide = (Path(__file__).parents[1] / "docs" / "guide.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"^```python3\n(.*?)^```", guide, flags=re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"env": lake()}
+    exec(example.replace("10_000", "40"), names)
+    assert len(transitions(names["model"].replay_buffer)) == 40 * 2
 
 
 class Forgetful(gymnasium.Wrapper[Any, Any, Any, Any]):

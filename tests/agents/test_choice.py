@@ -81,7 +81,7 @@ def test_compiled_choice_is_that_of_the_agent(variant: Variant, values: list[flo
     rng.refill(200)
     for _ in range(100):
         slack, first = agent.config.slack, agent.first_wins
-        assert agent.choose(row) == _choose(row, slack, first, rng.block, rng.at)
+        assert agent.choose(values) == _choose(row, slack, first, rng.block, rng.at)
     assert rng.position() == agent.rng.position()
 
 
@@ -100,9 +100,9 @@ def test_what_planning_cannot_tell_apart_is_equal(
 @pytest.mark.parametrize("name", ["rmax", "rmax-rm", "qrmax", "qrmax-rm"])
 def test_published_ties_are_for_the_first_unless_all_are_equal(name: str) -> None:
     agent = trial(Variant(f"{name}-published"), errand()).agent
-    assert {agent.choose(np.array([0.5, 1.0, 1.0])) for _ in range(50)} == {1}
-    assert {agent.choose(np.array([1.0, 1.0, 1.0])) for _ in range(50)} == {0, 1, 2}
-    assert {agent.choose(np.array([1.0, 1.0 - 1e-9, 1.0])) for _ in range(50)} == {0}
+    assert {agent.choose([0.5, 1.0, 1.0]) for _ in range(50)} == {1}
+    assert {agent.choose([1.0, 1.0, 1.0]) for _ in range(50)} == {0, 1, 2}
+    assert {agent.choose([1.0, 1.0 - 1e-9, 1.0]) for _ in range(50)} == {0}
 
 
 def test_the_first_best_of_a_table() -> None:

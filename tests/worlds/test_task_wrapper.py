@@ -316,7 +316,7 @@ def test_labels_can_be_a_mapping_of_observations() -> None:
 
 def test_a_mapping_with_something_else_than_labels_is_refused_at_once() -> None:
     lake_env = gymnasium.make("FrozenLake-v1")
-    with pytest.raises(GuardError, match=r"labels\[3\] is the text 'edge'"):
+    with pytest.raises(GuardError, match=r"labels\[3\] is the string 'edge'"):
         qrmax.TaskWrapper(lake_env, there_and_back(), labels={3: "edge"})
     pole = qrmax.TaskWrapper(gymnasium.make("CartPole-v1"), there_and_back(), labels={3: {"edge"}})
     with pytest.raises(ParameterError, match="cannot be looked up in one; needed: a function"):

@@ -10,15 +10,18 @@ from qrmax.planning.arrays import FloatArray
 from qrmax.seeding import Chance
 
 
-def among_best(values: FloatArray, slack: float, rng: Chance) -> int:
+def among_best(values: FloatArray | list[float], slack: float, rng: Chance) -> int:
     """One of the best actions, each with the same chance.
 
     An action counts as best if it is within `slack` times the size of the best value. Only where
     there is a choice is a random number drawn.
     """
-    row: list[float] = values.tolist()
+    row: list[float] = values if isinstance(values, list) else values.tolist()
     best = max(row)
-    if slack == 0.0 and row.count(best) == 1:  # mostly, and soon told
+    ties = row.count(best)  # soon told, and mostly all there is to tell
+    if ties == len(row) > 1:
+        return int(rng.random() * ties)
+    if ties == 1 and slack == 0.0:
         return row.index(best)
     least = best - slack * abs(best)
     candidates = [a for a, value in enumerate(row) if value >= least]

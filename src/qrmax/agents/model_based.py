@@ -22,16 +22,19 @@ from qrmax.agents.base import (
     FastForwardResult,
     ModelCoverage,
     RewardBounds,
+    Sizes,
     Tabular,
     as_transition,
 )
 from qrmax.agents.choice import among_best
+from qrmax.agents.experience import Experience
 from qrmax.agents.step_loops import Counting, Outlook
 from qrmax.empirical.counts import Counter, Counts
 from qrmax.errors import check_count, check_range
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.incremental import IncrementalPlanner
 from qrmax.planning.kernels import settle
+from qrmax.seeding import Stream
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,6 +86,12 @@ class ModelBased(Tabular):
     joint = False  # whether the planner knows pairs (s, q) only
     first_wins = False  # whether ties are broken at random only if all actions are equal
 
+    def __init__(
+        self, sizes: Sizes, config: ModelBasedConfig, rng: Stream, experience: Experience
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        self.slack = config.slack  # for a choice at every step
+
     @abstractmethod
     def grow(self, states: int) -> None:
         """Make room for more states, of which nothing is known."""
@@ -91,9 +100,9 @@ class ModelBased(Tabular):
     def counting(self) -> Counting:
         """The counters for the compiled loop."""
 
-    def values(self, s: int, q: int) -> FloatArray:
+    def values(self, s: int, q: int) -> list[float]:
         """QT(s, q, .)."""
-        return self.planner.q_at(self.number(s, q), 0) if self.joint else self.planner.q_at(s, q)
+        return self.planner.row(self.number(s, q), 0) if self.joint else self.planner.row(s, q)
 
     def number(self, s: int, q: int) -> int:
         """The number of the pair (s, q), for a planner that knows no machine."""
@@ -103,9 +112,9 @@ class ModelBased(Tabular):
         """Act greedily; ties are broken uniformly at random."""
         return self.choose(self.values(s, q))
 
-    def choose(self, values: FloatArray) -> int:
+    def choose(self, values: list[float]) -> int:
         """Choose one of the best actions, uniformly at random."""
-        return among_best(values, self.config.slack, self.rng)
+        return among_best(values, self.slack, self.rng)
 
     @property
     def q(self) -> FloatArray:
@@ -163,6 +172,7 @@ class ModelBased(Tabular):
 
     def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
         """Take steps that complete no estimate and lead to nothing new, compiled."""
+        self.planner.forget_rows()
         taken = step_loops.explore(
             simulator.world,
             simulator.state,

@@ -28,7 +28,6 @@ from qrmax.agents.qrmax_rm import QRMaxRM
 from qrmax.agents.rmax import RMax
 from qrmax.agents.rmax_rm import RMaxRM
 from qrmax.agents.step_loops import Counting
-from qrmax.planning.arrays import FloatArray
 from qrmax.planning.incremental import IncrementalPlanner
 from qrmax.problems.simulator import Step
 from qrmax.seeding import Stream
@@ -40,11 +39,11 @@ class PublishedTies(ModelBased):
     first_wins = True
     in_loop = frozenset({"choose"})
 
-    def choose(self, values: FloatArray) -> int:
+    def choose(self, values: list[float]) -> int:
         """Choose the first of the best actions, or any if all are equal."""
-        if (values == values[0]).all():
+        if values.count(values[0]) == len(values):
             return int(self.rng.random() * len(values))
-        return int(values.argmax())
+        return values.index(max(values))
 
 
 class PublishedRMax(PublishedTies, RMax):

@@ -21,6 +21,7 @@ from qrmax.agents import step_loops
 from qrmax.agents.base import AgentConfig, AnySimulator, FastForwardResult, Sizes, Tabular
 from qrmax.agents.choice import among_best
 from qrmax.agents.experience import Experience
+from qrmax.agents.value_rows import ValueRows
 from qrmax.errors import check_range
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.problems.simulator import Step
@@ -60,28 +61,28 @@ class QLearning(Tabular):
         experience: Experience,
     ) -> None:
         super().__init__(sizes, config, rng, experience)
-        self.qt: FloatArray = np.full(sizes, config.q0, dtype=np.float64)  # [s, q, a]
+        self.rows = ValueRows(np.full(sizes, config.q0, dtype=np.float64))  # Q(s, q, a)
+
+    @property
+    def qt(self) -> FloatArray:
+        """The table of values as an array, `[s, q, a]`."""
+        return self.rows.written_back()
 
     def act(self, s: int, q: int) -> int:
         """Act epsilon-greedily; ties are broken uniformly at random."""
         if self.rng.random() < self.config.epsilon:
             return int(self.rng.random() * self.sizes.actions)
-        return among_best(self.qt[s, q], 0.0, self.rng)
+        return among_best(self.rows[s][q], 0.0, self.rng)
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """TD update towards the bootstrapped target; truncation still bootstraps."""
-        alpha, gamma = self.config.alpha, self.config.gamma
-        s_next, r_env = step.s, step.r_env
-        values, after = self.qt[s, :, a], self.qt[s_next].tolist()  # [q], [q][a]
+        alpha, gamma, r_env = self.config.alpha, self.config.gamma, step.r_env
+        values, next_values = self.rows[s], self.rows[step.s]  # [q][a]
         for p, p_next, r_task, terminated in self.experience(q, step):
             target = r_env + r_task
             if not terminated:
-                target += gamma * max(after[p_next])
-            value = values.item(p)
-            value += alpha * (target - value)
-            values[p] = value
-            if s_next == s:  # the next machine state is to see it
-                after[p][a] = value
+                target += gamma * max(next_values[p_next])
+            values[p][a] += alpha * (target - values[p][a])
 
     def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
         """Take all steps compiled: none needs planning."""

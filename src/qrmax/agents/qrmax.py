@@ -17,11 +17,15 @@ Assumes: sees the machine's state and what it pays; does not know the machine.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
 
 from qrmax.agents import step_loops
 from qrmax.agents.base import Sizes
-from qrmax.agents.experience import Experience
+from qrmax.agents.experience import Experience, TaskStep
 from qrmax.agents.model_based import ModelBased, ModelBasedConfig
 from qrmax.empirical.counts import Counter
 from qrmax.errors import check_count
@@ -69,6 +73,7 @@ class QRMax(ModelBased):
         self.task = Counter(task_states, states, threshold=config.t_task, outcomes=1)  # 4-5
         self.counters = {"env": self.env, "task": self.task}
         self.planner = self.make_planner()  # line 1
+        self._learned: dict[int, Sequence[TaskStep]] = {}  # [s'], all of which is known
 
     def grow(self, states: int) -> None:
         """Make room for more states, of which nothing is known."""
@@ -92,14 +97,30 @@ class QRMax(ModelBased):
         if self.env.record(s, a, step.s, step.r_env):  # lines 11-18
             self.planner.learn_env(s, a, *self.env.estimate(s, a))
             do_vi = True
-        for p, p_next, r_task, terminated in self.experience(q, step):
-            if self.task.record(p, step.s, p_next, r_task):  # lines 19-26
-                self.planner.learn_task(p, step.s, *self.task.estimate(p, step.s))
-                do_vi = True
-            if terminated and self.planner.finish(step.s, p_next):  # 27-29; never on truncation
-                do_vi = True
+        task_steps = self.experience(q, step)
+        if self._learned.get(step.s) is not task_steps:
+            do_vi = self._learn_task(step.s, task_steps) or do_vi  # lines 19-29
         if do_vi:  # lines 30-32
             self.planner.replan()
+
+    def _learn_task(self, s: int, task_steps: Sequence[TaskStep]) -> bool:
+        """Learn what the machine does on arriving in s; returns whether there is news."""
+        news, known = False, True
+        for q, q_next, r_task, terminated in task_steps:
+            if self.task.record(q, s, q_next, r_task):  # lines 19-26
+                self.planner.learn_task(q, s, *self.task.estimate(q, s))
+                news = True
+            if terminated and self.planner.finish(s, q_next):  # 27-29; never on truncation
+                news = True
+            known = known and self.task.is_known(q, s)
+        if known:  # the same steps teach nothing more
+            self._learned[s] = task_steps
+        return news
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over counters and planner."""
+        self._learned.clear()
+        super().restore(arrays)
 
     def counting(self) -> step_loops.Counting:
         """The counters for the compiled loop."""

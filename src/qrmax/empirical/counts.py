@@ -102,10 +102,11 @@ class Counter:
             return False
         if n < self.for_moves:
             k = self._place(i, j, outcome)
-            self.counts.outcome[i, j, k] = outcome
-            self.counts.tau[i, j, k] += 1
+            tau = self.counts.tau
+            tau[i, j, k] = tau.item(i, j, k) + 1
         if n < self.for_rewards:
-            self.counts.rho[i, j] += reward
+            rho = self.counts.rho
+            rho[i, j] = rho.item(i, j) + reward
         self.counts.n[i, j] = n + 1
         return bool(n + 1 >= threshold)
 
@@ -154,13 +155,16 @@ class Counter:
         self.counts = counts
 
     def _place(self, i: int, j: int, outcome: int) -> int:
-        """The entry of an outcome of (i, j), making room for it if it is new."""
-        seen = self.counts.outcome[i, j].tolist()
-        for k, other in enumerate(seen):
-            if other in (outcome, NO_OUTCOME):
-                return k
-        self._double()
-        return len(seen)
+        """The entry of an outcome of (i, j), made for it if it is new."""
+        seen: list[int] = self.counts.outcome[i, j].tolist()
+        if outcome in seen:
+            return seen.index(outcome)
+        if NO_OUTCOME not in seen:
+            self._double()
+            seen.append(NO_OUTCOME)
+        k = seen.index(NO_OUTCOME)
+        self.counts.outcome[i, j, k] = outcome
+        return k
 
     def _double(self) -> None:
         n, outcome, tau, rho = self.counts

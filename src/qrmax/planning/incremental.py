@@ -86,6 +86,7 @@ class IncrementalPlanner:
         self.moves = np.eye(n_task_states, dtype=bool)  # [q, q']: seen machine moves
         self.exploration: Exploration | None = None  # made when it is first used
         self._without_task = False
+        self._rows: dict[tuple[int, int], list[float]] = {}
         self._find_order()
         if np.ndim(optimistic):
             unknown = self._explore_by_pair().unknown
@@ -157,6 +158,17 @@ class IncrementalPlanner:
             )
         return values
 
+    def row(self, s: int, q: int) -> list[float]:
+        """The values of `q_at` as a list, kept until something changes."""
+        row = self._rows.get((s, q))
+        if row is None:
+            row = self._rows[s, q] = self.q_at(s, q).tolist()
+        return row
+
+    def forget_rows(self) -> None:
+        """Work out all rows anew: compiled code is about to change the tables."""
+        self._rows.clear()
+
     def greedy(self) -> IntArray:
         """The best action of each pair, `[s, q]`: the first of equals."""
         if self.exploration is not None:
@@ -181,6 +193,7 @@ class IncrementalPlanner:
             prob: The estimated probability of each of them.
             reward: The estimated mean reward.
         """
+        self._rows.clear()
         n_states, n_actions, width = self.env.succ.shape
         _check_place("state", s, n_states)
         _check_place("action", a, n_actions)
@@ -215,6 +228,7 @@ class IncrementalPlanner:
             prob: The estimated probability of each of them.
             reward: The estimated mean reward of the machine.
         """
+        self._rows.clear()
         n_q, n_states = self.task.reward.shape
         _check_place("machine state", q, n_q)
         _check_place("state", s, n_states)
@@ -240,6 +254,7 @@ class IncrementalPlanner:
         _check_place("machine state", q, self.tables.value.shape[0])
         if self.tables.done[q, s]:
             return False
+        self._rows.clear()
         self.tables.done[q, s] = True
         self.tables.value[q, s] = 0.0
         kernels.value_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
@@ -275,6 +290,7 @@ class IncrementalPlanner:
         self, table: FloatArray, s: int, a: int, number: float, q: int | None
     ) -> None:
         """Write a bonus or a value of the unknown, and let what depends on it wait for a backup."""
+        self._rows.clear()
         n_states, n_actions, _ = self.env.succ.shape
         _check_place("state", s, n_states)
         _check_place("action", a, n_actions)
@@ -309,6 +325,7 @@ class IncrementalPlanner:
 
     def grow(self, n_states: int) -> None:
         """Make room for more states, of which nothing is known; only after `replan`."""
+        self._rows.clear()
         before, env, task, tables = len(self.env.head), self.env, self.task, self.tables
         n_q = len(self.moves)
         pairs = (n_q, n_states)
@@ -345,6 +362,7 @@ class IncrementalPlanner:
 
     def replan(self) -> int:
         """Bring all values up to date; returns how many backups it took."""
+        self._rows.clear()
         backups: int = kernels.settle(
             self.env,
             self.task,
@@ -371,6 +389,7 @@ class IncrementalPlanner:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Resume from a snapshot."""
+        self._rows.clear()
         n_q, n_states = self.tables.value.shape
         snapshot_checks.check_indices(arrays, n_q, n_states)
         env = EnvModel(*(arrays[f"env.{name}"].copy() for name in EnvModel._fields))

@@ -57,6 +57,12 @@ class Labelling:
                 "observations to labels"
             )
         self.reader = LabelReader(machine)
+        self._nothing = self.reader.read(())
+        self._by_observation: dict[Any, Reading] | None = None  # of a mapping
+        if isinstance(labels, ByObservation):
+            self._by_observation = {
+                s: self.reader.read(label) for s, label in labels.labels.items()
+            }
         self.function = given  # whichever it is
         self.of_observations = labels
         self.of_transitions = transition_labels
@@ -75,6 +81,8 @@ class Labelling:
 
     def read(self, before: Any, action: Any, observation: Any, info: Info) -> Reading:
         """The label of a transition."""
+        if self._by_observation is not None and observation.__class__ is int:
+            return self._by_observation.get(observation, self._nothing)
         if self.of_transitions is None:
             returned = self.of_observations(observation, info)  # type: ignore[misc]  # one is there
         else:

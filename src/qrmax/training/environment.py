@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from qrmax.problems.problem import warn_of_an_end_at_the_start
 from qrmax.problems.simulator import Step
 from qrmax.seeding import Chance
 from qrmax.training.absent import AbsentEnv
+
+if TYPE_CHECKING:
+    from qrmax.worlds.task_wrapper import Advance
 
 MOST_LABELS = 256
 UNSEEN = -1
@@ -56,7 +60,8 @@ class EnvPlayer:
         self.labels_steps = labels_steps
         self._propositions = self.machine.propositions  # all that matters of a label
         self.with_label = kind.factored and labels_steps and not kind.perceives
-        self._label_numbers: dict[tuple[str, ...], int] = {}  # as far as they have been met
+        self._label_numbers: dict[Any, int] = {}  # by names as they are told; they recur
+        self._numbers: dict[Any, int] = {}  # by observations
         self.labels: list[Label] = _all_labels(self.machine) if self.with_label else []
         self.table: MachineTable = self.machine.table(self.labels)
         self.observations: Observations | None = None
@@ -69,6 +74,7 @@ class EnvPlayer:
             states = self.numbering.size * (len(self.labels) if self.with_label else 1)
         self.sizes = Sizes(states, len(self.machine.states), _n_actions(env))
         self._first_action = int(env.action_space.start)
+        self._advance = _advance_of(env)
         self.finished: list[Episode] = []  # since someone looked last
         self.episodes = 0
         self.seen = set[str]()  # all that was true at some time
@@ -88,7 +94,9 @@ class EnvPlayer:
         """Start an episode."""
         observation, info = self.env.reset(seed=self._seed)
         self._seed = None
-        self._see(observation, info)
+        self.s = self._state(observation["state"], self._number_label(info["label"]))
+        self.q = int(observation["task"])
+        self.reached.add(self.q)
         if not self.episodes and self.table.terminal[self.q]:
             warn_of_an_end_at_the_start(self.machine, as_label(info["label"]))
         self._value, self._total, self._discount = 0.0, 0.0, 1.0
@@ -98,9 +106,24 @@ class EnvPlayer:
     def step(self, a: int) -> Step:
         """Act."""
         action = self._first_action + a
-        observation, _, terminated, truncated, info = self.env.step(action)
-        label = self._see(observation, info)
-        r_env, r_task = float(info["r_env"]), float(info["r_task"])
+        if self._advance is not None:
+            observed, reading, move, r_env, ended, truncated, _ = self._advance(action)
+            self.q, r_task, terminal, success = move
+            terminated, world_ended = bool(ended or terminal), bool(ended)
+            label = self._label_numbers.get(reading.label)
+            if label is None:
+                label = self._number_label(reading.label)
+        else:
+            observation, _, ended, truncated, info = self.env.step(action)
+            observed, self.q = observation["state"], int(observation["task"])
+            label = self._number_label(info["label"])
+            r_env, r_task, success = float(info["r_env"]), float(info["r_task"]), info["success"]
+            terminated = bool(ended)
+            world_ended = terminated and bool(
+                info["world_ended"] or not self.table.terminal[self.q]
+            )
+        self.s = self._state(observed, label)
+        self.reached.add(self.q)
         reward = r_env + r_task
         if not -MOST_REWARD < reward < MOST_REWARD:  # nor NaN
             raise ObservationError(
@@ -111,15 +134,10 @@ class EnvPlayer:
         self._value += self._discount * reward
         self._total += reward
         self._discount *= self.gamma
-        world_ended = False
-        self.over = bool(terminated or truncated)
+        self.over = terminated or bool(truncated)
         if self.over:
-            self.finished.append(Episode(self._value, self._total, bool(info["success"])))
-            ends_the_task = self.table.terminal[self.q]
-            world_ended = bool(terminated and (info["world_ended"] or not ends_the_task))
-        return Step(
-            self.s, self.q, label, r_env, r_task, bool(terminated), bool(truncated), world_ended
-        )
+            self.finished.append(Episode(self._value, self._total, bool(success)))
+        return Step(self.s, self.q, label, r_env, r_task, terminated, bool(truncated), world_ended)
 
     def cut(self) -> None:
         """End the episode here; without success, or the environment would have ended it."""
@@ -163,32 +181,32 @@ class EnvPlayer:
         if isinstance(self.env, AbsentEnv):
             self.env.reset()
 
-    def _see(self, observation: Any, info: Any) -> int:
-        """Take in what the environment shows; returns the number of the label."""
-        label = self._number_label(info["label"])
-        self.s = self._state(observation["state"], label)
-        self.q = int(observation["task"])
-        self.reached.add(self.q)
-        return label
-
     def _state(self, observed: Any, label: int) -> State:
         if self.perceive is not None:
             return self.perceive(observed, label)
-        number: int = self.numbering.number(observed)
+        try:
+            number = self._numbers[observed]
+        except (KeyError, TypeError):  # not met before, or an array
+            number = self._number(observed)
         return label * self.numbering.size + number if self.with_label else number
 
+    def _number(self, observed: Any) -> int:
+        number: int = self.numbering.number(observed)
+        with contextlib.suppress(TypeError):  # arrays have no hash
+            self._numbers[observed] = number
+        return number
+
     def _number_label(self, names: Iterable[str]) -> int:
-        """The number of a label; they recur, so that mostly it is known by the names as given."""
-        try:
-            return self._label_numbers[names]  # type: ignore[index]  # lists are none
-        except (KeyError, TypeError):
-            given = as_label(names, 'info["label"]')
+        """The number of a label, perhaps one that was not met before."""
+        if isinstance(names, tuple) and names in self._label_numbers:
+            return self._label_numbers[names]
+        given = as_label(names, 'info["label"]')
         self.seen |= given
         label = given & self._propositions
         if label not in self.labels:
             self.know_labels([*self.labels, label])
         number = self.labels.index(label)
-        if isinstance(names, tuple):
+        if isinstance(names, tuple | frozenset):
             self._label_numbers[names] = number
         return number
 
@@ -244,6 +262,15 @@ def task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
         f"{str(env)[:80]} has no task; give it one: "
         "qrmax.TaskWrapper(env, 'F(a & F b)', labels=lambda observation, info: ...)"
     )
+
+
+def _advance_of(env: Any) -> Callable[[int], Advance] | None:
+    """The step without dictionaries that a `TaskWrapper` has, if `env` is one whose step it is."""
+    if isinstance(env, AbsentEnv):
+        return None
+    from qrmax.worlds.task_wrapper import TaskWrapper
+
+    return env.advance if getattr(type(env), "step", None) is TaskWrapper.step else None
 
 
 def _numbering(layer: Any) -> Any:
