@@ -151,7 +151,7 @@ class DQN(Agent):
         return int(self.values(s[None], np.array([q]))[0].argmax())
 
     def values(self, s: Single, q: NDArray[np.integer]) -> Single:
-        """What Q says of every action, `[n, a]`, in states `s[n, d]` and machine states `q[n]`.
+        """Action values `[n, a]` in states `s[n, d]` and machine states `q[n]`.
 
         Worked out from the network's own weights: for so few numbers, a call through the layers of
         PyTorch costs several times what they do.
@@ -228,11 +228,11 @@ class DQN(Agent):
         replay.pos, replay.full, self.steps = place, full, steps
 
     def _info(self, step: Step) -> dict[str, Any]:  # noqa: ARG002 (see DQN-RM)
-        """What the replay buffer has to know of a step beside what was seen: nothing."""
+        """Return the info of a step for the replay buffer: none is needed."""
         return {}
 
     def _joined(self, s: Single, q: int | NDArray[np.integer]) -> Single:
-        """What the networks are given: an observation and a machine state, or many of both."""
+        """Concatenate observations and one-hot machine states, the input of the networks."""
         return np.concatenate([s, self._task_state[q]], axis=-1)
 
     def _choose(self, among: int, count: int) -> IntArray:
@@ -248,7 +248,7 @@ class DQNRM(DQN):
     experience: Counterfactual
 
     def _info(self, step: Step) -> dict[str, Any]:
-        """What counterfactual experience takes, as a `TaskWrapper` tells it."""
+        """Return the info that counterfactual experience needs, as a `TaskWrapper` has it."""
         label = self.experience.task.labels[step.label]
         return {"label": label, "r_env": step.r_env, "world_ended": step.world_ended}
 
@@ -260,7 +260,7 @@ class NetworkPolicy:
         self._agent = agent
 
     def action(self, observation: Any, label: int, q: int) -> int:  # noqa: ARG002 (q says enough)
-        """What to do."""
+        """Return the greedy action."""
         return int(self.actions([observation], [q])[0])
 
     def actions(self, observations: ArrayLike, q: ArrayLike) -> IntArray:

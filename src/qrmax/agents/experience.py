@@ -1,4 +1,4 @@
-"""What one step teaches about the machine: what was seen, or what would have been seen.
+"""Transitions of the machine to learn from: the observed one, or counterfactual ones.
 
 The machine reads a label and does not act on the world. So an agent that knows the machine can tell
 from one real step what the same step would have done in every other machine state: counterfactual
@@ -29,7 +29,7 @@ class TaskStep(NamedTuple):
 
 
 class Experience(Protocol):
-    """What a step from machine state q teaches about the machine."""
+    """The machine's transitions that a step from machine state q yields."""
 
     knows_machine: bool
 
@@ -39,7 +39,7 @@ class Experience(Protocol):
 
 
 class Observed:
-    """What was seen, and no more: for agents that do not know the machine."""
+    """The observed transition alone: for agents that do not know the machine."""
 
     knows_machine = False
 
@@ -49,7 +49,7 @@ class Observed:
 
 
 class Task(Protocol):
-    """Where the machine is known from: a `Problem`, say."""
+    """A reward machine over numbered labels, such as that of a `Problem`."""
 
     machine: RewardMachine
     table: MachineTable  # over the labels that there are; it may grow
@@ -61,7 +61,7 @@ class Task(Protocol):
 
 
 class Counterfactual:
-    """What would have been seen from every machine state: for agents that know the machine.
+    """Counterfactual transitions from every machine state: for agents that know the machine.
 
     Nothing is learned from its terminal states, in which no step is ever taken.
     """

@@ -32,7 +32,7 @@ _noted: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 @dataclass(frozen=True, slots=True)
 class AgentSource:
-    """Where the class of an agent comes from."""
+    """Origin of the class of an agent."""
 
     module: str
     name: str  # of the class, within its module

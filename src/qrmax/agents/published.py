@@ -63,7 +63,7 @@ class Twice:
         self.observed = Observed()
 
     def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:
-        """What was seen, then what would have been seen from every machine state."""
+        """The observed transition, then the counterfactual ones from every machine state."""
         return [*self.observed(q, step), *self.counterfactual(q, step)]
 
 

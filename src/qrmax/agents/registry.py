@@ -142,7 +142,7 @@ def _taken_by(name: str) -> str | None:
 
 
 def _value(name: str) -> str:
-    """What an entry point names, without the blanks that are allowed there."""
+    """The object reference of an entry point, without blanks."""
     return "".join(_installed.found[name].value.split())
 
 

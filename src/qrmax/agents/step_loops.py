@@ -52,7 +52,7 @@ class Numbers(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """Where states are positions in a plane: the plane, where one stands, and the buckets."""
+    """A plane, the current position in it, and the buckets that are its states."""
 
     plane: Plane
     position: FloatArray  # [2]
@@ -69,7 +69,7 @@ class TemporalDifference(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """How an agent that plans sees the actions of a pair (s, q), and chooses among them.
+    """Action values of an agent that plans, and its rule of breaking ties.
 
     `joint`: its planner knows pairs only, numbered s |Q| + q, and no machine.
     """
@@ -132,7 +132,7 @@ _NOTHING_UNTRIED = np.empty((0, 0, 0), dtype=bool)
 
 
 class Counting(NamedTuple):
-    """How an agent that plans counts: its counter, as arrays, and what a step adds to it.
+    """The counter of an agent that plans, as arrays, and the increments of a step.
 
     `of_pairs`: it counts pairs ((s, q), a), what really happened so many `times` and, where
     `counterfactual`, what would have happened in the other machine states once. Otherwise it counts
@@ -155,7 +155,7 @@ class Counting(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Where a loop stopped."""
+    """The last step of a loop."""
 
     steps: int
     unlearned: bool  # whether the last step is left to the agent, as follows
@@ -210,7 +210,7 @@ def _outcome(
     block: FloatArray,
     at: LongArray,
 ) -> tuple[int, int, int, int, int]:
-    """What happens: the place k, the state, its label, the place j, the machine state."""
+    """Sample a transition: the place k, the state, its label, the place j, the machine state."""
     k = _draw(prob, s, a, _random(block, at))
     s_next = _long(succ[s, a, k])
     label = _long(label_of[s_next])
@@ -220,7 +220,7 @@ def _outcome(
 
 @_inlined
 def _event(task_prob: FloatArray, q: int, label: int, block: FloatArray, at: LongArray) -> int:
-    """Which of its outcomes the machine takes."""
+    """Sample an outcome of the machine."""
     j = 0
     if task_prob[q, label, 0] != 1.0:
         j = _draw(task_prob, q, label, _random(block, at))

@@ -1,4 +1,4 @@
-"""What buckets look like: how large they are, and whether they mix what the machine tells apart.
+"""Diagnosis of buckets: their size, and whether they mix labels that the machine tells apart.
 
 The theory of Bucket-QR-Max asks for buckets of small diameter, and a bucket with more than one
 label makes what the machine does look random. Neither is settled by SimHash. So both are measured,
@@ -26,7 +26,7 @@ from qrmax.problems.plane import NEAR
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Diagnosis:
-    """What some observations show of the buckets that they fall into."""
+    """Size and purity of the buckets of a sample of observations."""
 
     observations: int
     unknown: int  # of these, in buckets that have not turned up; they count for nothing below

@@ -82,7 +82,7 @@ def _sample(
 def _learn_task(
     planner: IncrementalPlanner, problem: ContinuousProblem, b: int, cells: Numbers
 ) -> None:
-    """What the machine does on arriving in a bucket, where it may read one label or another."""
+    """Enter the machine's transition on arriving in a bucket, which may hold several labels."""
     labels, share = _shares(problem.label[cells])
     table, ends = problem.table, problem.done()
     for q in range(problem.n_task_states):

@@ -678,7 +678,7 @@ def _push_sources(
 def task_changed(
     env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, gamma: float, q: int, s: int
 ) -> None:
-    """What the machine does in q on arriving in s has changed: back up what leads to s."""
+    """Back up the predecessors of s: the machine's transition in q on arriving in s has changed."""
     label, next_state, task_prob, task_reward = task
     value, gain = tables.value, tables.gain
     ring, first, length, waiting = work
@@ -884,7 +884,7 @@ def _follow(
     steps: int,
     question: Question,
 ) -> tuple[float, float, float, float, float]:
-    """What `follow` finds, then what `bracket` does where there is a question."""
+    """The shared loop of `follow` and, given a question, of `bracket`."""
     chain, here, there, known, succeeded = begun
     compares, worst, spared, low, high = question
     laid, collected, lengths, discount = _long(0), 0.0, 0.0, 1.0
@@ -922,7 +922,7 @@ def _is_zero(array: FloatArray, size: int) -> bool:
 
 
 class Question(NamedTuple):
-    """Whether, and with what, the value of a policy is compared; see `bracket`."""
+    """Thresholds that the value of a policy is compared with; see `bracket`."""
 
     compares: bool
     worst: float
@@ -935,7 +935,7 @@ _NO_QUESTION = Question(False, 0.0, 0.0, 0.0, 0.0)
 
 
 class Begun(NamedTuple):
-    """Where episodes start, on a chain of which nothing else is laid out."""
+    """The start distribution on a chain of which nothing else is laid out."""
 
     chain: Chain
     here: FloatArray  # [i], the mass on the pairs of the chain
@@ -1044,7 +1044,7 @@ def _spread(
 def nominal_run(
     likeliest: Likeliest, label: IntArray, done: BoolArray, policy: IntArray, steps: int
 ) -> tuple[int, int]:
-    """How long the run is where the most likely outcome always happens, and where it ends.
+    """Length and end of the run in which the most likely outcome always happens.
 
     The length is -1 where it is not over after so many steps. The policy is `[h, q, s]`, and its
     last stage goes on.

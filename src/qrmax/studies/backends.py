@@ -1,4 +1,4 @@
-"""Where runs are worked on: processes of this machine; `ray_backend.py` has Ray clusters.
+"""Backends that execute runs: processes of this machine; `ray_backend.py` has Ray clusters.
 
 A backend takes assignments and gives reports back, in any order. It knows nothing of studies, and
 only the driver writes results.
@@ -29,7 +29,7 @@ ONE_THREAD = dict.fromkeys(  # each: there is a worker for each core
 
 
 def count_cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -43,7 +43,7 @@ class Reply(NamedTuple):
 
 
 class Backend(ABC):
-    """Where runs are worked on."""
+    """A pool of workers that execute runs."""
 
     workers: int  # that work at the same time
     capacity: int  # assignments that it makes sense to hand out at the same time

@@ -1,4 +1,4 @@
-"""How long a study will take, and how much memory.
+"""Estimates of the time and the memory that a study takes.
 
 A run takes as long as the others of its kind (agent and problem) that are done. Where none is, it
 takes at most as long as its budget does: the rate is measured on this machine, briefly.
@@ -26,7 +26,7 @@ Kind = tuple[str, str]  # labels of a problem and an agent
 
 
 class Pace:
-    """How long runs of each kind take, as far as it has been seen."""
+    """Mean durations of runs, by kind."""
 
     def __init__(self) -> None:
         self.left: Counter[Kind] = Counter()
@@ -42,7 +42,7 @@ class Pace:
         self._seen[kind_of(run)] = count + 1, total + seconds
 
     def mean(self, kind: Kind) -> float | None:
-        """How long one of this kind takes; of any kind, where none of this one has been seen."""
+        """The mean duration of runs of this kind; of any kind if none of this one has ended."""
         seen = [self._seen[kind]] if kind in self._seen else [*self._seen.values()]
         count, total = (sum(part) for part in zip(*seen, strict=True)) if seen else (0, 0.0)
         return total / count if count else None
@@ -52,19 +52,19 @@ class Pace:
         return kind in self._seen
 
     def seconds_left(self, workers: int) -> float | None:
-        """How long all that is left will take; None where nothing has been seen yet."""
+        """The time that all remaining runs take; None if no run has ended yet."""
         if not self._seen:
             return None
         return sum((self.mean(kind) or 0.0) * n for kind, n in self.left.items()) / workers
 
 
 def kind_of(run: RunSpec) -> Kind:
-    """What runs that differ only in their seed have in common."""
+    """The key of runs that differ only in their seed."""
     return run.cell.problem.label, run.cell.label
 
 
 class Estimate(NamedTuple):
-    """What the rest of a study will take."""
+    """Estimated time and memory of the rest of a study."""
 
     seconds: float
     at_most: bool  # it is an upper bound: of some kinds of runs none is done yet
@@ -74,7 +74,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(study: Study, store: Store, workers: int) -> Estimate:
-    """What the rest of a study will take on this machine."""
+    """Estimate the time and the memory of the rest of a study on this machine."""
     pace = Pace()
     for run in study.runs():
         record = store.record(run.id)
@@ -106,7 +106,7 @@ def estimate(study: Study, store: Store, workers: int) -> Estimate:
 
 
 def _steps_per_second(study: Study, cell: Cell) -> float:
-    """How fast a run begins, its evaluations included."""
+    """Measure the steps per second of the beginning of a run, evaluations included."""
     training = dict(study.training)
     plain = {key: training.pop(key) for key in LIMITS if key in training}
     with warnings.catch_warnings():

@@ -23,6 +23,6 @@ def protocol_names() -> list[str]:
 
 
 def study_title(name: str) -> str:
-    """What a built-in study is about."""
+    """The title of a built-in study."""
     title: str = tomllib.loads(Source.read(STUDIES / f"{name}{SUFFIX}").text)["title"]
     return title

@@ -45,7 +45,7 @@ def check_agent(agent: str) -> None:
 
 
 def agent_origin(agent: str) -> Origin | None:
-    """Where the class of an agent comes from; None for a built-in agent.
+    """The origin of the class of an agent; None for a built-in agent.
 
     A class that workers could not import is refused.
     """
@@ -57,7 +57,7 @@ def agent_origin(agent: str) -> Origin | None:
 
 
 def origin_of(reference: str) -> Origin:
-    """Where an object comes from that is named as `module:attribute`."""
+    """The origin of an object that is named as `module:attribute`."""
     found = import_object(reference)
     module, _, name = reference.partition(":")
     check_importable(name, module)

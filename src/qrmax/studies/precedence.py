@@ -1,4 +1,4 @@
-"""What a study file, or a protocol, says of agents, worlds and training; and what counts most.
+"""Layers of a study: protocols and study files, and the rule of precedence among them.
 
 There is one rule of precedence. From what counts least to what counts most:
 
@@ -55,7 +55,7 @@ class AgentEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Layer:
-    """What one protocol or study says; None where it says nothing."""
+    """The entries of one protocol or study; None for those that it leaves open."""
 
     path: str
     about: str | None = None
@@ -140,7 +140,7 @@ def is_pattern(text: str) -> bool:
 
 
 def _of_agent(by_agent: BySettings, entry: AgentEntry) -> dict[str, Any]:
-    """What is said of an agent under its name, that of the one it stands for, or a pattern."""
+    """Return the settings given under an agent's name, the name it stands for, or a pattern."""
     known = default_settings(entry.agent)
     found: dict[str, Any] = {}
     for settings in _fitting(by_agent, [entry.name, entry.agent]):

@@ -187,7 +187,7 @@ def spec_of(data: Mapping[str, Any], label: str = "") -> ProblemSpec:
 
 
 def sources_of(references: Iterable[str]) -> dict[str, Origin]:
-    """Where the code of these references comes from."""
+    """The origins of the code of these references."""
     return {reference: origin_of(reference) for reference in references}
 
 

@@ -1,4 +1,4 @@
-"""Which code has made a result."""
+"""Provenance of a result: the version and the commit of the code."""
 
 from __future__ import annotations
 

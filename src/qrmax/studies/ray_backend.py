@@ -108,7 +108,7 @@ class RayBackend(Backend):
             raise ClusterError(f"the Ray cluster is gone: {_first_line(error)}") from error
 
     def _collect(self, reference: Any) -> Reply | None:
-        """What has come back; a death is looked at later."""
+        """Collect the results that are ready; a death is looked at later."""
         key = self._under_way.pop(reference)
         try:
             return Reply(key, self._ray.get(reference))
@@ -145,7 +145,7 @@ class _Death(NamedTuple):
 
 
 class Pulse:
-    """Whether every one of some servers still accepts connections, as far as was looked.
+    """Health check of servers by connecting to them.
 
     >>> with socket.create_server(("127.0.0.1", 0)) as server:
     ...     pulse = Pulse({"server": server.getsockname()})

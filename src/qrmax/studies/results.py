@@ -1,4 +1,4 @@
-"""What a results folder holds: `qrmax.results`, a row for each run, and how far the study is."""
+"""Contents of a results folder: `qrmax.results`, a row for each run, and its completion status."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _row(record: Record, run: RunSpec | None) -> dict[str, Any]:
 
 
 class CellStatus(NamedTuple):
-    """How far an agent is on a problem."""
+    """Completion status of an agent on a problem."""
 
     problem: str
     label: str
@@ -120,7 +120,7 @@ class CellStatus(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How far a study is."""
+    """Completion status of a study."""
 
     study: Study
     cells: tuple[CellStatus, ...]
@@ -130,22 +130,22 @@ class Status:
 
     @property
     def done(self) -> int:
-        """How many runs are complete."""
+        """The number of complete runs."""
         return sum(cell.done for cell in self.cells)
 
     @property
     def failed(self) -> int:
-        """How many have failed."""
+        """The number of failed runs."""
         return sum(cell.failed for cell in self.cells)
 
     @property
     def left(self) -> int:
-        """How many are still to be run."""
+        """The number of runs that are left."""
         return sum(cell.left for cell in self.cells)
 
 
 def status(path: str | os.PathLike[str], study: Study | None = None) -> Status:
-    """How far the study in a results folder is, or how far another one would be there."""
+    """Return the completion status of the study in a results folder, or of another one there."""
     store = Store(path)
     study = store.study() if study is None else study
     records = {record.id: record for record in store.records()}

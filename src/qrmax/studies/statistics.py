@@ -1,4 +1,4 @@
-"""How many steps runs took to get there, where some never did.
+"""Statistics of right-censored steps to threshold.
 
 A run that hit its budget is *censored*: all that is known is that it needs more steps. Such runs
 are counted, and never averaged as if they had finished. Where only the order of runs matters, they
@@ -72,7 +72,7 @@ class Steps:
 
     @property
     def n(self) -> int:
-        """How many runs there are, censored ones included."""
+        """The number of runs, right-censored ones included."""
         return len(self.reached) + self.censored
 
     def values(self) -> FloatArray:
@@ -97,7 +97,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is known of the steps that a run takes."""
+    """Summary of the steps to threshold of several runs."""
 
     n: int
     censored: int
@@ -174,7 +174,7 @@ def bootstrap(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Interval:
-    """Where 95 % of the values of a statistic lie when runs are drawn anew within each stratum.
+    """Stratified bootstrap confidence interval (95 %) of a statistic.
 
     `statistic` takes one array `[resample, run]` for each stratum and gives one value for each
     resample. The interval depends on the seed and on nothing else that is random.
@@ -210,7 +210,7 @@ def comparable(ours: Steps, theirs: Steps) -> bool:
 def probability_of_improvement(
     ours: Sequence[Steps], theirs: Sequence[Steps], seed: int = 0
 ) -> Estimate:
-    """How probable it is that a run of ours takes fewer steps than one of theirs.
+    """Probability that a run of ours takes fewer steps than one of theirs.
 
     `ours[i]` and `theirs[i]` are runs on problem i. The probabilities of all problems are averaged;
     a tie counts half, and so do two censored runs.

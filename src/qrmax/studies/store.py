@@ -43,7 +43,7 @@ State = Literal["done", "failed", "unfinished", "damaged", "absent"]
 
 
 class Record(NamedTuple):
-    """What a folder says of a run."""
+    """The record of a run in a folder."""
 
     id: str
     state: State
@@ -52,7 +52,7 @@ class Record(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """Who is writing into a folder."""
+    """The process that is writing into a folder."""
 
     pid: int
     host: str
@@ -98,7 +98,7 @@ class Store:
                     yield record
 
     def record(self, run_id: str) -> Record:
-        """What there is of a run."""
+        """Return the record of a run."""
         folder = self.runs / run_id
         try:
             text = (folder / RUN).read_bytes()
@@ -121,7 +121,7 @@ class Store:
             return b""
 
     def owner(self) -> Owner | str | None:
-        """Who is writing here now."""
+        """The process that is writing here now."""
         import fcntl
 
         try:

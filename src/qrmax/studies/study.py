@@ -282,7 +282,7 @@ def canonical(data: Any) -> bytes:
 
 
 def numbers_as_text(numbers: Sequence[int]) -> str:
-    """Whole numbers, the short way.
+    """Integers as a short text.
 
     >>> numbers_as_text(range(30)), numbers_as_text([1, 5]), numbers_as_text([3])
     ('0 to 29', '1, 5', '3')

@@ -90,7 +90,7 @@ Event = Begun | Noted | Finished | Failed | Advanced | Waited
 
 
 class Summary(NamedTuple):
-    """What a sweep has come to."""
+    """Counts of done, failed and remaining runs."""
 
     folder: Path
     done: int  # complete, those of earlier sweeps included
@@ -99,7 +99,7 @@ class Summary(NamedTuple):
 
 
 def default_folder(study: Study) -> Path:
-    """Where the results of a study go if nothing else is said."""
+    """The default results folder of a study."""
     name = study.name.rpartition("/")[2]
     return Path(RESULTS) / (f"{name}-{study.protocol}" if study.protocol else name)
 
@@ -272,12 +272,12 @@ class Sweep:
             del self._under_way[key]
 
     def summary(self) -> Summary:
-        """What it has come to so far."""
+        """The counts so far."""
         left = len(self.study) - self.done - self.failed
         return Summary(self.store.folder, self.done, self.failed, left)
 
     def _look_at(self, run: RunSpec, todo: list[RunSpec]) -> Iterator[Event]:
-        """Whether a run is to be done."""
+        """Queue a run unless it is complete."""
         if self.fresh:
             self.store.discard(run.id)
         record = self.store.record(run.id)

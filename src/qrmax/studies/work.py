@@ -48,7 +48,7 @@ Kind = Literal["done", "unfinished", "interrupted", "failed", "damaged", "lost",
 
 
 class Assignment(NamedTuple):
-    """What to do."""
+    """A stretch of a run to execute."""
 
     config: Mapping[str, Any]  # of the run
     checkpoint: bytes  # empty: begin
@@ -57,7 +57,7 @@ class Assignment(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What came of it.
+    """Result of an assignment.
 
     `data` is, for a run that is done, its outcome; unfinished, how many steps it has taken; failed,
     the error. `blob` is the learning curve as Parquet, or the checkpoint. A checkpoint is `damaged`
@@ -106,7 +106,7 @@ def _advance(assignment: Assignment, until: float, stop: Callable[[], bool]) -> 
 
 
 def outcome(session: Session) -> dict[str, Any]:
-    """What a run has come to."""
+    """The outcome of a run as plain data."""
     run, known = Run(session), session.agent.known()
     return {
         "steps": run.steps,

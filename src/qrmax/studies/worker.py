@@ -34,7 +34,7 @@ def send_stop(stream: IO[bytes]) -> None:
 
 
 def receive_report(stream: IO[bytes]) -> Report:
-    """What a worker says it has done; an EOFError where it has died."""
+    """Receive the report of a worker; raise an EOFError if it has died."""
     (kind, data, seconds), blob = _receive(stream)
     return Report(kind, data, blob, seconds)
 

@@ -304,7 +304,7 @@ def _is_saved_and_restored(subject: _Subject) -> None:
 
 @_promise("counts")
 def _counts_make_sense(subject: _Subject) -> None:
-    """What is known is at most all that there is, and no more steps are counted than taken."""
+    """Known pairs are at most all pairs, and no more steps are counted than were taken."""
     trial = subject.trial()
     for _ in range(4):
         known = trial.agent.known()

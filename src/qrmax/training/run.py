@@ -205,7 +205,7 @@ class Run:
 
     @property
     def steps(self) -> int:
-        """When the rule was first met; all steps where it was not."""
+        """The step at which the stopping rule was first met; all steps if it was not."""
         return self._session.steps
 
     @property
@@ -220,7 +220,7 @@ class Run:
 
     @property
     def reason(self) -> str:
-        """Why training ended: the name of the rule that was met, or "budget"."""
+        """The name of the stopping rule that was met, or "budget"."""
         return self._session.progress.reason or "budget"
 
     @property
@@ -301,7 +301,7 @@ class Run:
         return self._session.evaluator.optimum
 
     def diagnosis(self, samples: int = 100_000) -> Diagnosis:
-        """How large the buckets are, and how many mix labels, on positions all over the plane.
+        """Diagnose the buckets on positions all over the plane: their size, and which mix labels.
 
         It is for agents with buckets on problems with real positions. Of an environment, give
         observations to `qrmax.analysis.bucket_diagnosis.diagnose` with `run.agent.buckets`.

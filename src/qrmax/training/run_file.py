@@ -48,7 +48,7 @@ _NEEDED = "; needed: the file of a run, which run.save(...) and `qrmax run --sav
 
 
 def _wrong_with(file: IO[bytes], size: int) -> str:
-    """Why the header cannot be that of a file of this size, or nothing; the file is rewound."""
+    """The reason why a header does not fit a file of this size, or nothing; rewinds the file."""
     length = int.from_bytes(file.read(LENGTH), "little")
     if not 2 <= length <= min(size - LENGTH, LONGEST_HEADER):
         return f"is damaged, or no file that run.save(...) wrote (a header of {length} bytes)"
@@ -70,7 +70,7 @@ def _wrong_with(file: IO[bytes], size: int) -> str:
 
 
 def _too_large(size: int) -> str:
-    """Why there is no memory for a file of this size, or nothing."""
+    """The reason why there is no memory for a file of this size, or nothing."""
     free = free_memory()
     if free is None or COPIES * size <= free:
         return ""

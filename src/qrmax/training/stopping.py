@@ -1,4 +1,4 @@
-"""When a run has learned enough.
+"""Stopping rules: conditions under which a run has learned enough.
 
 A rule is checked every so often; once it holds at `in_a_row` checks in a row, training stops, and
 the run reports the step of the first of them. The rules:
@@ -38,7 +38,7 @@ SUCCESS = 0.95
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoppingRule(ABC):
-    """When a run has learned enough."""
+    """A condition under which a run has learned enough."""
 
     name: ClassVar[str]
 

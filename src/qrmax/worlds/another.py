@@ -47,7 +47,7 @@ def another(env: Any) -> Any:
 
 
 def _unseen(spec: Any) -> Any:
-    """What to make it from, without a window that would show every rollout."""
+    """The environment's spec without a window that would show every rollout."""
     spec = copy.deepcopy(spec)
     if spec.kwargs.get("render_mode") == "human":
         del spec.kwargs["render_mode"]
@@ -62,7 +62,7 @@ def _layers(env: Any) -> Iterator[Any]:
 
 
 def _kinds(env: Any) -> list[type]:
-    """What an environment is made of; what only checks how it is used does not matter."""
+    """The wrappers of an environment; those that only check its use do not matter."""
     checks = ("OrderEnforcing", "PassiveEnvChecker")
     return [type(layer) for layer in _layers(env) if type(layer).__name__ not in checks]
 

@@ -384,7 +384,7 @@ def _parse_walls(
 
 
 def _check_between(source: Source, marks: str, allowed: str, number: int, *, offset: int) -> None:
-    """What stands between cells is a wall or open; `marks` are every second character of a line."""
+    """Refuse marks other than walls between cells; `marks` are every second character."""
     if unknown := set(marks) - set(allowed):
         column = offset + 2 * min(marks.index(mark) for mark in unknown)
         raise source.error(

@@ -155,7 +155,7 @@ class Layout:
         env.step_count = 0
 
     def label(self, state: Symbolic, places: Mapping[str, tuple[int, int]]) -> frozenset[str]:
-        """What is true in the state that the environment is in."""
+        """The label of the current state."""
         env = self.env
         here, ahead = env.grid.get(*env.agent_pos), env.grid.get(*env.front_pos)
         facts = {name for name, cell in places.items() if cell == state.cell}

@@ -48,7 +48,7 @@ class BucketSettings:
             check_count("t_env_reward", self.t_env_reward)
 
     def projection(self, dimension: int, rng: np.random.Generator) -> Projection:
-        """How observations of so many dimensions are encoded."""
+        """Return the projection that encodes observations of this dimension."""
         if self.grid is not None:
             return uniform_grid(dimension, self.grid)
         return simhash(dimension, self.functions, self.bits, self.offset, rng)

@@ -33,7 +33,7 @@ _ONE = np.ones(1)
 
 
 class Projection(NamedTuple):
-    """How a normalised observation becomes the words of a key, for compiled code as well."""
+    """Map from a normalised observation to the words of a key, for compiled code as well."""
 
     rows: FloatArray  # [m, 1 + d]: b and w
     top: NDArray[np.int64]  # [m]
@@ -43,7 +43,7 @@ class Projection(NamedTuple):
 
     @property
     def words(self) -> int:
-        """How many words a key has."""
+        """The number of words of a key."""
         return len(self.first) + 1
 
 

@@ -8,7 +8,7 @@ from qrmax.training.policies.policy import Policy, View
 
 
 class ObservationPolicy(Policy):
-    """Whatever has a method `action(observation, label, q)`; a network, say.
+    """Policy with a method `action(observation, label, q)`, such as a network.
 
     On a problem with real positions it needs `actions(observations, q)` as well, so that many
     episodes can be sampled at once.
