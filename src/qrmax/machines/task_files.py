@@ -19,7 +19,7 @@ from pathlib import Path
 
 from qrmax.errors import ParameterError, TaskError, UnknownNameError, shown
 from qrmax.logic.formula import LOGICS, Formula
-from qrmax.machines.formats import dot, formula, hoa, json, mermaid, toml, toro_icarte
+from qrmax.machines.formats import dot, formula_task, hoa, json, mermaid, toml, toro_icarte
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.source import HERE, Source, builtin_names, write_whole
 
@@ -42,7 +42,7 @@ _FORMATS = {
 _READERS: Mapping[str, Callable[[Source], RewardMachine]] = {
     **{suffix: module.parse for suffix, module in _FORMATS.items()},
     ".txt": toro_icarte.parse,
-    **{f".{logic}": formula.parse for logic in LOGICS},
+    **{f".{logic}": formula_task.parse for logic in LOGICS},
 }
 _WRITERS: Mapping[str, Callable[[RewardMachine], str]] = {
     suffix: module.format for suffix, module in _FORMATS.items()

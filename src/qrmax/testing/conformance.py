@@ -23,8 +23,8 @@ from qrmax.planning.policy_evaluation import evaluate
 from qrmax.planning.value_iteration import solve
 from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.problems.problem import Problem
-from qrmax.testing.problems import cut_short, dead_end, fetch
 from qrmax.testing.trial import Trial, make_trial
+from qrmax.testing.trial_problems import cut_short, dead_end, fetch
 from qrmax.worlds.catalog import make
 
 STEPS = 120
