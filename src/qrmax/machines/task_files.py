@@ -88,13 +88,13 @@ def load_task(
 def find_task(task: TaskSource, folder: Path = TASKS, *, beside: Path = HERE) -> Source:
     """The source text of a task: a built-in one, a file, or the formula itself."""
     if isinstance(task, Formula):
-        return formula.as_source(f"{task.logic}:{task}")
+        return formula_task.as_source(f"{task.logic}:{task}")
     try:
         return Source.find(task, "task", folder, *SUFFIXES, beside=beside)
     except UnknownNameError:
-        if not isinstance(task, str) or not formula.is_formula(task):
+        if not isinstance(task, str) or not formula_task.is_formula(task):
             raise
-        return formula.as_source(task)
+        return formula_task.as_source(task)
 
 
 def save_task(machine: RewardMachine, path: str | os.PathLike[str]) -> None:
