@@ -178,6 +178,34 @@ def test_the_values_at_one_pair_are_those_of_the_table() -> None:
     assert planner.q[0, 1].tolist() == [4.0, 1.5]
 
 
+def test_rows_are_kept_until_something_changes() -> None:
+    planner = IncrementalPlanner(3, 2, 2, gamma=0.5, optimistic=4.0)
+    kept = planner.snapshot()
+    kept = {name: array.copy() for name, array in kept.items()}
+    for change in (
+        lambda: planner.learn_env(0, 1, succ=[1], prob=[1.0], reward=-1.0),
+        lambda: planner.learn_task(1, 1, next_state=[0], prob=[1.0], reward=0.5),
+        planner.replan,
+        lambda: planner.finish(1, 0),
+        planner.replan,
+        lambda: planner.set_bonus(0, 1, 0.25),
+        lambda: planner.set_unknown(0, 0, 3.0),
+        planner.replan,
+        lambda: planner.grow(5),
+    ):
+        before = planner.row(0, 1)
+        assert planner.row(0, 1) is before
+        change()
+        for s, q in np.ndindex(3, 2):
+            assert planner.row(s, q) == planner.q_at(s, q).tolist()
+    planner = IncrementalPlanner(3, 2, 2, gamma=0.5, optimistic=4.0)
+    planner.learn_env(0, 1, succ=[1], prob=[1.0], reward=-1.0)
+    planner.learn_task(1, 1, next_state=[0], prob=[1.0], reward=0.5)
+    assert planner.row(0, 1) == [4.0, 1.5]
+    planner.restore(kept)
+    assert planner.row(0, 1) == [4.0, 4.0]
+
+
 @given(problems(NON_NEGATIVE), st.integers(0, 20), st.randoms(use_true_random=False))
 @settings(max_examples=amount(30, plain=6))
 def test_a_restored_planner_goes_on_where_it_was(

@@ -167,6 +167,33 @@ def test_where_labels_belong_to_steps_the_action_depends_on_what_was_read(name: 
         run.act(seen)
 
 
+class Dearer(qrmax.TaskWrapper):
+    """A wrapper of one's own: each step costs 1 more."""
+
+    def step(self, action: Any) -> Any:
+        observation, reward, terminated, truncated, info = super().step(action)
+        info = {**info, "r_env": info["r_env"] - 1.0}
+        return observation, reward - 1.0, terminated, truncated, info
+
+
+@pytest.mark.filterwarnings("ignore::qrmax.QRMaxWarning")
+@pytest.mark.parametrize("name", ["q-learning", "qrm", "qrmax", "qrmax-rm"])
+def test_a_task_is_learned_alike_with_or_without_a_layer_over_it(name: str) -> None:
+    """Without one, `TaskWrapper.advance` is asked in place of `step`."""
+    options: dict[str, Any] = {"seed": 5, "max_steps": 1500, "stop": "budget"}
+    plain = qrmax.train(name, lake(is_slippery=True), **options)
+    layered = qrmax.train(name, gymnasium.Wrapper(lake(is_slippery=True)), **options)
+    assert_same_arrays(session_of(plain).agent.snapshot(), session_of(layered).agent.snapshot())
+    assert plain.episodes == layered.episodes
+
+
+def test_a_step_of_ones_own_is_not_passed_by() -> None:
+    env = lake()
+    dearer = Dearer(env.env, env.machine, env.labelling.function)
+    run = qrmax.train("q-learning", dearer, max_steps=200, stop="budget", q0=0.0)
+    assert session_of(run).agent.q.min() < -0.5
+
+
 def test_too_many_propositions_for_labels_of_steps_are_refused() -> None:
     names = [f"p{number}" for number in range(9)]
     env = qrmax.TaskWrapper(
