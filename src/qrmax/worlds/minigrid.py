@@ -81,7 +81,8 @@ def minigrid(
     world = MiniGridWorld(env, seed, actions, places or {}, max_states)
     if task is None:
         return world
-    tasked = TaskWrapper(world, task, world.labels, env_reward=env_reward)
+    labels = {number: world.labels(number) for number in range(len(world.states))}
+    tasked = TaskWrapper(world, task, labels, env_reward=env_reward)
     warn_of_what_can_never_be(_Posed(world.name, tasked.machine, (frozenset(world.propositions),)))
     return tasked
 
