@@ -150,7 +150,7 @@ def test_list_at_a_terminal_fits_a_screen_and_says_what_to_type() -> None:
     lines = shown.splitlines()
     assert len(lines) <= 23  # and the prompt
     assert max(map(len, lines)) <= 80
-    for words in ("79 problems", "18 agents", "bucket-qrmax-rm", "paper/table4", "qrmax run "):
+    for words in ("79 problems", "22 agents", "bucket-qrmax-rm", "paper/table4", "qrmax run "):
         assert words in shown
     assert "\x1b" not in shown
     assert "\x1b[1m" in run_at_a_terminal("list")

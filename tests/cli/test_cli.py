@@ -187,6 +187,7 @@ def test_doctor_finds_this_installation_healthy() -> None:
         "gymnasium worlds",
         "learner",
         "sweep",
+        "installed agents",
     }
     assert all(outcome.startswith("ok") for outcome in report["checks"].values())
     assert {"qrmax", "python", "numpy", "numba", "gymnasium", "click"} < {*report}

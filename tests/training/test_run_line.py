@@ -102,11 +102,11 @@ def test_resume_shows_the_line_and_knows_what_was_known() -> None:
 
 
 @pytest.mark.usefixtures("eager")
-def test_an_environment_shows_the_success_of_recent_episodes() -> None:
+def test_an_environment_shows_the_success_of_its_policy() -> None:
     with stderr_on_a_terminal() as look:
         qrmax.train("qrmax-rm", room(), max_steps=4000, t_env=1)
         shown = look()
-    assert any("  recent success 100.0 %  " in line for line in drawn(shown))
+    assert any("  success 100.0 %  " in line for line in drawn(shown))
 
 
 @pytest.mark.usefixtures("eager")

@@ -39,7 +39,7 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
     layout, most = study_layout(study), study.max_episodes
     theirs = _others(study)
     if most is None:
-        return make_table(polars.concat([ours, theirs], how="diagonal"), layout)
+        return make_table(polars.concat([ours, theirs], how="diagonal_relaxed"), layout)
     every = study.training["evaluate_every"]
     checks = f"Policies were checked every {every:,} steps; episodes are counted at the check."
     layout = replace(layout, about=f"{layout.about} {checks}".lstrip())
@@ -52,7 +52,9 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
         if not len(whole):
             raise StoreError(f"{folder}: {short}")
         layout = replace(layout, about=f"{layout.about} {short}.".lstrip())
-    return make_table(polars.concat([_in_episodes(whole, most), theirs], how="diagonal"), layout)
+    return make_table(
+        polars.concat([_in_episodes(whole, most), theirs], how="diagonal_relaxed"), layout
+    )
 
 
 def _others(study: Study) -> pl.DataFrame:
