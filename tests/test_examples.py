@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from installed import python
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 needs_minigrid = pytest.mark.skipif(
@@ -86,23 +88,7 @@ def test_learners_of_stable_baselines3_walk_to_the_corner_and_back() -> None:
 def outside(example: str, script: str, folder: Path) -> str:
     """What a script prints beside a copy of an example, where nothing else of the tree is near."""
     shutil.copy(EXAMPLES / f"{example}.py", folder)
-    environment = {key: x for key, x in os.environ.items() if not key.startswith("PYTHON")}
-    result = subprocess.run(
-        [
-            sys.executable,
-            "-X",
-            "utf8",
-            "-W",
-            "error",
-            "-c",
-            f"import sys; sys.path[0] = ''\n{script}",
-        ],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    result = python(script, cwd=folder)
     assert result.returncode == 0, result.stderr
     return result.stdout
 

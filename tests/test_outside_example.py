@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from command_line import QRMAX
+from installed import command, python
 from outside_agents import SARSA, write_module
 
 ROOT = Path(__file__).parents[1]
@@ -46,13 +43,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def process(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {key: x for key, x in os.environ.items() if not key.startswith("PYTHON")}
-    return subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-
-
 def test_the_guide_shows_the_example_as_it_is() -> None:
     text = SARSA.read_text()
     assert len(text.splitlines()) <= 40
@@ -60,34 +50,32 @@ def test_the_guide_shows_the_example_as_it_is() -> None:
 
 
 def test_it_is_trained_saved_and_resumed(folder: Path) -> None:
-    done = process(sys.executable, "-c", SCRIPT, cwd=folder)
+    done = python(SCRIPT, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
 
 
 def test_it_is_run_saved_and_resumed_on_the_command_line(folder: Path) -> None:
     problem = ["river-swim/patrol", "--agent", "mine:Sarsa", "--seed", "3", "--set", "alpha=0.2"]
-    run = [QRMAX, "run", *problem, "--max-steps", "2000", "--stop", "budget", "--json"]
-    done = process(*run, "--save", "mine.run", cwd=folder)
+    run = ["run", *problem, "--max-steps", "2000", "--stop", "budget", "--json"]
+    done = command(*run, "--save", "mine.run", cwd=folder)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["agent"], found["trained"]) == ("sarsa", 2000)
     assert found["settings"] == {"gamma": 0.9, "alpha": 0.2, "epsilon": 0.1}
     more = ["--max-steps", "3000", "--json"]
-    refused = process(QRMAX, "run", "--resume", "mine.run", *more, cwd=folder)
+    refused = command("run", "--resume", "mine.run", *more, cwd=folder)
     assert refused.returncode == 2
     assert "module 'mine', which is not imported" in refused.stderr
-    resumed = process(
-        QRMAX, "run", "--resume", "mine.run", "--agent", "mine:Sarsa", *more, cwd=folder
-    )
+    resumed = command("run", "--resume", "mine.run", "--agent", "mine:Sarsa", *more, cwd=folder)
     assert resumed.returncode == 0, resumed.stderr
     assert json.loads(resumed.stdout)["trained"] == 3000
 
 
 def test_it_is_swept_beside_built_in_agents_and_again_once_it_is_edited(folder: Path) -> None:
     (folder / "ours.toml").write_text(STUDY)
-    sweep = [QRMAX, "sweep", "ours.toml", "--workers", "2", "-o", "results"]
-    done = process(*sweep, cwd=folder)
+    sweep = ["sweep", "ours.toml", "--workers", "2", "-o", "results"]
+    done = command(*sweep, cwd=folder)
     assert done.returncode == 0, done.stderr
     runs = {file: json.loads(file.read_text()) for file in (folder / "results").rglob("run.json")}
     assert len(runs) == 4
@@ -97,7 +85,7 @@ def test_it_is_swept_beside_built_in_agents_and_again_once_it_is_edited(folder: 
     assert sources.count(None) == 2
     with (folder / "mine.py").open("a") as file:
         file.write("\n\n# edited\n")
-    again = process(*sweep, cwd=folder)
+    again = command(*sweep, cwd=folder)
     assert again.returncode == 0, again.stderr
     more = {*(folder / "results").rglob("run.json")} - {*runs}
     assert len(more) == 2

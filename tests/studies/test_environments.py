@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 
 import qrmax
+from installed import command
 from outside_code import CLIFF, CLIFF_STUDY, SARSA, write_module
 from qrmax.errors import StudyError
 from qrmax.report.curve_plot import learning_curves
@@ -24,7 +23,6 @@ from qrmax.studies.sweep import Noted, open_sweep
 from qrmax.worlds.outside_environments import TableLabels
 
 pytestmark = pytest.mark.filterwarnings("ignore::qrmax.QRMaxWarning")
-PACKAGE = Path(qrmax.__file__).parent
 MAIN = "from qrmax.cli.main import main; main()"
 
 
@@ -248,30 +246,20 @@ def test_the_command_line_exits_with_2_and_writes_nothing(tmp_path: Path) -> Non
 
 def test_it_runs_in_a_process_that_has_no_access_to_the_source_tree(tmp_path: Path) -> None:
     """The package is a copy elsewhere, as an installed one is; the study lies in another folder."""
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(PACKAGE, tmp_path / "site" / "qrmax", ignore=ignored)
     place = tmp_path / "mine"
     place.mkdir()
     write_module(place, "mine", CLIFF)
     write_module(place, "sarsa", SARSA)
     text = CLIFF_STUDY.format(module="mine").replace('"q-learning"', '"sarsa:Sarsa"')
     (place / "cliff.toml").write_text(text)
-    script = (
-        "import qrmax; assert 'site' in qrmax.__file__, qrmax.__file__;"
-        "from qrmax.cli.main import main; main()"
-    )
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     for arguments in (
         ["sweep", str(place / "cliff.toml"), "--workers", "2", "-o", "out"],
         ["table", "out", "-o", "table.md"],
         ["curves", "out", "-o", "curves.svg"],
     ):
-        command = [sys.executable, "-P", "-W", "ignore", "-c", script, *arguments]
-        done = subprocess.run(
-            command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False
-        )
+        done = command(*arguments, cwd=elsewhere)
         assert done.returncode == 0, done.stderr
     table = (elsewhere / "table.md").read_text()
     assert "| cliff | sarsa | 2 |" in table

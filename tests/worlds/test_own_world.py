@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from command_line import run_apart as run
+from installed import python
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_world.py"
 
@@ -30,13 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_example_registers_solves_and_trains(folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "own_world.py"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("import runpy; runpy.run_path('own_world.py', run_name='__main__')", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "Problem('ring/round': 8 states x 3 task states, 2 actions)" in done.stdout
     assert "optimal value 0.3419\nexact after" in done.stdout
