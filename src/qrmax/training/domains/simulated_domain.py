@@ -115,17 +115,17 @@ class SimulatedDomain(Domain):
         if lowest == highest == 0.0:
             warn(f"{self.name!r} has no rewards: all policies are equally good")
 
-    def _warn_of_a_long_horizon(self, config: Any) -> None:
-        horizon, limit = getattr(config, "horizon", 0), self.max_episode_steps
-        if limit is not None and horizon > limit:
+    def _warn_of_a_long_horizon(self, config: AgentConfig) -> None:
+        horizon, limit = config.episode_horizon, self.max_episode_steps
+        if limit is not None and horizon is not None and horizon > limit:
             warn(
                 f"horizon is {horizon}, but episodes of {self.name!r} end after {limit} steps: it "
                 f"plans for steps that never come; give horizon={limit}"
             )
 
-    def _warn_of_pessimism(self, config: Any, highest: float) -> None:
-        r_max, v_max = getattr(config, "r_max", highest), getattr(config, "v_max", None)
-        if v_max is None and r_max < highest:
+    def _warn_of_pessimism(self, config: AgentConfig, highest: float) -> None:
+        r_max = config.reward_bounds.highest
+        if r_max is not None and r_max < highest:
             warn(
                 f"r_max is {r_max:g}, but a step of {self.name!r} can pay {highest:g}: what is not "
                 "known looks worse than it may be, and the optimum may never be found"
