@@ -173,7 +173,7 @@ def test_published_qrmax_plans_with_triples_that_it_has_tried() -> None:
     assert agent.untried.sum() == agent.untried.size - 1
 
 
-def test_published_qrmax_is_as_many_times_more_hopeful_as_there_are_machine_states() -> None:
+def test_published_qrmax_is_as_many_times_more_optimistic_as_there_are_machine_states() -> None:
     for name in ("qrmax", "qrmax-rm"):
         agent = trial(Variant(f"{name}-published"), errand(), r_max=2.0).agent
         assert (agent.q[:, :2] == pytest.approx(3 * 2.0 / (1 - 0.9))) is True

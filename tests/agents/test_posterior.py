@@ -134,11 +134,13 @@ def experience() -> Successors:
     return seen
 
 
-def drawn(*, hopeful: bool, strength: float, draws: int = DRAWS) -> tuple[Belief, Successors]:
+def drawn(
+    *, optimistic_prior: bool, strength: float, draws: int = DRAWS
+) -> tuple[Belief, Successors]:
     seen = experience()
     belief = make_belief(N_X, N_ACTIONS * draws, seen.arrays.outcome.shape[1])
     beliefs.list_successors(seen.arrays, belief)
-    prior = Prior(strength, hopeful, LOWEST, SPAN, draws)
+    prior = Prior(strength, optimistic_prior, LOWEST, SPAN, draws)
     draw_posterior(seen.arrays, prior, np.uint64(11), belief)
     return belief, seen
 
@@ -179,7 +181,7 @@ pairs = pytest.mark.parametrize(("x", "a"), COUNTS)
 @pairs
 @pytest.mark.parametrize("strength", [1.0, 3.5])
 def test_psrl_draws_from_the_dirichlet_posterior(x: int, a: int, strength: float) -> None:
-    belief, _ = drawn(hopeful=False, strength=strength)
+    belief, _ = drawn(optimistic_prior=False, strength=strength)
     weight, rest, _ = of_pair(belief, x, a)
     followed = COUNTS[x, a]
     n, each, others = sum(followed.values()), strength / N_X, N_X - len(followed)
@@ -193,7 +195,7 @@ def test_psrl_draws_from_the_dirichlet_posterior(x: int, a: int, strength: float
 
 
 def test_psrl_draws_successors_that_go_together_as_in_a_dirichlet() -> None:
-    belief, _ = drawn(hopeful=False, strength=1.0)
+    belief, _ = drawn(optimistic_prior=False, strength=1.0)
     weight, rest, _ = of_pair(belief, 0, 0)
     first, second = (weight[x_next] + rest for x_next in (3, 1))
     means = 4.2 / 6, 1.2 / 6
@@ -202,7 +204,7 @@ def test_psrl_draws_successors_that_go_together_as_in_a_dirichlet() -> None:
 
 
 def test_psrl_takes_what_was_never_tried_to_lead_anywhere() -> None:
-    belief, _ = drawn(hopeful=False, strength=1.0)
+    belief, _ = drawn(optimistic_prior=False, strength=1.0)
     for x, a in [(1, 1), (2, 0), (4, 1)]:
         weight, rest, reward = of_pair(belief, x, a)
         assert rest == pytest.approx(1 / N_X)
@@ -212,7 +214,7 @@ def test_psrl_takes_what_was_never_tried_to_lead_anywhere() -> None:
 
 @pytest.mark.parametrize("strength", [1e-6, 1e50])
 def test_a_prior_that_is_next_to_nothing_or_to_certainty_is_no_error(strength: float) -> None:
-    belief, _ = drawn(hopeful=False, strength=strength, draws=50)
+    belief, _ = drawn(optimistic_prior=False, strength=strength, draws=50)
     weight, rest, _ = of_pair(belief, 0, 0)
     assert sum(weight.values()) + rest * N_X == pytest.approx(1.0)
     assert (rest < 1e-3).all() if strength < 1 else rest == pytest.approx(1 / N_X)
@@ -222,7 +224,7 @@ def test_a_prior_that_is_next_to_nothing_or_to_certainty_is_no_error(strength: f
 @pairs
 @pytest.mark.parametrize("strength", [1.0, 3.5])
 def test_opsrl_draws_with_one_more_successor(x: int, a: int, strength: float) -> None:
-    belief, _ = drawn(hopeful=True, strength=strength)
+    belief, _ = drawn(optimistic_prior=True, strength=strength)
     weight, rest, _ = of_pair(belief, x, a)
     followed = COUNTS[x, a]
     n = sum(followed.values())
@@ -234,15 +236,15 @@ def test_opsrl_draws_with_one_more_successor(x: int, a: int, strength: float) ->
 
 
 def test_opsrl_hopes_for_the_best_of_what_was_never_tried() -> None:
-    belief, _ = drawn(hopeful=True, strength=1.0, draws=20)
+    belief, _ = drawn(optimistic_prior=True, strength=1.0, draws=20)
     for x, a in [(1, 1), (2, 0), (4, 1)]:
         assert (of_pair(belief, x, a)[2] == np.inf).all()
 
 
 @pairs
-@pytest.mark.parametrize("hopeful", [False, True])
-def test_rewards_are_drawn_from_the_beta_posterior(x: int, a: int, hopeful: bool) -> None:
-    belief, seen = drawn(hopeful=hopeful, strength=1.0)
+@pytest.mark.parametrize("optimistic_prior", [False, True])
+def test_rewards_are_drawn_from_the_beta_posterior(x: int, a: int, optimistic_prior: bool) -> None:
+    belief, seen = drawn(optimistic_prior=optimistic_prior, strength=1.0)
     n, paid = int(seen.arrays.n[x, a]), PAID[x, a]
     assert seen.arrays.rho[x, a] == paid
     reward = of_pair(belief, x, a)[2]
@@ -250,7 +252,7 @@ def test_rewards_are_drawn_from_the_beta_posterior(x: int, a: int, hopeful: bool
 
 
 def test_models_that_are_drawn_at_once_are_independent() -> None:
-    belief, _ = drawn(hopeful=True, strength=1.0)
+    belief, _ = drawn(optimistic_prior=True, strength=1.0)
     rest = of_pair(belief, 0, 0)[1] - 1 / 6
     assert deviations(rest[1:] * rest[:-1], 0.0, rest.var() ** 2) < MOST_DEVIATIONS
 

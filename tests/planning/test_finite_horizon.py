@@ -45,7 +45,9 @@ class Case(NamedTuple):
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, certain_machine: bool = False, hopeful: bool | None = None) -> Case:
+def cases(
+    draw: st.DrawFn, *, certain_machine: bool = False, optimistic_prior: bool | None = None
+) -> Case:
     """Any number of actions and models; what is unknown, what never ends, and what adds a bonus."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_x, n_actions, n_models, n_succ, horizon = (
@@ -70,9 +72,9 @@ def cases(draw: st.DrawFn, *, certain_machine: bool = False, hopeful: bool | Non
     belief.reward[:, used] = rng.choice([0.0, 0.5, 1.0, -2.0, np.inf], shape)
     for part in adds:
         getattr(belief, part)[:, used] = rng.random(shape) * (rng.random(shape) < 0.7)
-    hopes = draw(st.booleans()) if hopeful is None else hopeful
+    optimistic = draw(st.booleans()) if optimistic_prior is None else optimistic_prior
     gamma, r_span = draw(gammas), draw(st.sampled_from([0.0, 1.0, 50.0]))
-    stages = make_stages(horizon, gamma, r_span, (n_y, n_x), hopeful=hopes)
+    stages = make_stages(horizon, gamma, r_span, (n_y, n_x), optimistic_prior=optimistic)
     task = _machine(rng, n_x, n_y, 1 if certain_machine else draw(st.integers(1, 2)))
     return Case(belief, task, rng.random((n_y, n_x)) < draw(st.sampled_from([0.0, 0.3])), stages)
 
@@ -143,7 +145,7 @@ def test_the_value_of_an_action_is_that_of_its_best_model(case: Case, n_models: 
             assert values[a] == table[h, y, x, a::n_actions].max()
 
 
-@given(cases(certain_machine=True, hopeful=True), st.integers(0, 2**32 - 1))
+@given(cases(certain_machine=True, optimistic_prior=True), st.integers(0, 2**32 - 1))
 def test_what_cannot_be_reached_yet_plays_no_part_in_what_can(case: Case, seed: int) -> None:
     belief, task, done, stages = case
     starts = np.random.default_rng(seed).random(done.shape) < 0.3

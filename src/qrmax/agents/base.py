@@ -44,13 +44,13 @@ from qrmax.problems.simulator import Simulator, Step
 from qrmax.seeding import Stream
 
 NOTHING = -1
-"""In place of a state: one that compiled code has not come upon before."""
+"""Placeholder for a state that compiled code has not visited before."""
 
 AnySimulator = Simulator | PlaneSimulator
 """A simulator that a compiled loop can play."""
 
 State = Any
-"""A state as an agent sees it: a number, or what its `perceive` has made of an observation."""
+"""A state as an agent sees it: a number, or the result of its `perceive`."""
 
 GIVEN = frozenset({"sizes", "config", "rng", "experience", "observations"})
 """The attributes that an agent is made with, and that are not learned."""
@@ -65,7 +65,7 @@ class Sizes(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """A step that has been taken and not yet learned from."""
+    """A transition that the agent has not yet learned from."""
 
     s: int
     q: int
@@ -88,7 +88,7 @@ class ModelCoverage(NamedTuple):
 
 
 class RewardBounds(NamedTuple):
-    """The rewards of a step that an algorithm relies on; None for no bound."""
+    """Bounds on the reward of a step that an algorithm assumes; None for no bound."""
 
     lowest: float | None = None
     highest: float | None = None
@@ -118,12 +118,12 @@ class AgentConfig:
 
     @property
     def reward_bounds(self) -> RewardBounds:
-        """The rewards that the algorithm relies on."""
+        """The bounds on rewards that the algorithm assumes."""
         return RewardBounds()
 
     @property
     def trusts_one_sample(self) -> bool:
-        """Whether a single sample of the machine is taken for what it always does."""
+        """Whether the machine is assumed to be deterministic, so that one sample is enough."""
         return False
 
 
@@ -133,8 +133,8 @@ class Agent(ABC):
     Arguments:
         sizes: the numbers of states, task states and actions.
         config: an instance of the class's `Config`.
-        rng: the only source of chance that an agent may use.
-        experience: the machine's part of a transition, counterfactual ones included for an agent
+        rng: the only source of randomness that an agent may use.
+        experience: the machine's transitions to learn from, with counterfactual ones for an agent
             that knows the machine.
         observations: the bounds of the observations, for an agent that perceives.
     """
@@ -152,11 +152,11 @@ class Agent(ABC):
     has_horizon: ClassVar[bool] = False  # plans for episodes of `config.horizon` steps
     told_the_machine: ClassVar[str | None] = None  # the name of its variant that knows the machine
     kernels: ClassVar[tuple[Callable[..., Any], ...]] = ()  # compiled code that it uses
-    quick_settings: ClassVar[Mapping[str, Any]] = {}  # with which few steps exercise all its code
+    quick_settings: ClassVar[Mapping[str, Any]] = {}  # few steps then exercise all its code
     not_saved: ClassVar[tuple[str, ...]] = ()  # attributes that `snapshot` leaves out
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give every class a name and a config of its own: none goes by those of its parent."""
+        """Give every class a name and a config of its own: none shares those of its parent."""
         super().__init_subclass__(**options)
         note_source(cls)
         if "name" not in vars(cls):
@@ -258,14 +258,14 @@ class Agent(ABC):
         return sum(array.nbytes for array in self.snapshot().values())
 
 
-AgentConfig.agent = Agent  # type: ignore[type-abstract]  # nobody makes one of it
+AgentConfig.agent = Agent  # type: ignore[type-abstract]  # never instantiated
 
 
 def _own_config(cls: type[Agent]) -> type[AgentConfig]:
     """The config that a class declares, or one like its parent's that belongs to this class."""
     if "Config" in vars(cls):
         cls._declared = cls.Config
-    config: Any = cls._declared  # not what a mixin without one has got
+    config: Any = cls._declared  # not that of a mixin without one
     if not (isinstance(config, type) and issubclass(config, AgentConfig)):
         return cls._declared  # `check_declared` says what is wrong with it
     if "Config" in vars(cls) and "agent" not in vars(config):
@@ -280,7 +280,7 @@ class Tabular(Agent):
 
     loop: ClassVar[Callable[..., Any]]  # the compiled form of the methods of its class
     in_loop: ClassVar[frozenset[str]] = frozenset()
-    """The methods that this very class overrides and that the inherited loop does as well."""
+    """The methods that this very class overrides and that the inherited loop implements as well."""
     beside_loop: ClassVar[tuple[str, ...]] = ()
     """The methods that a loop calls or does not depend on, so that they may be overridden."""
 
@@ -299,7 +299,7 @@ class Tabular(Agent):
 
     def numbers(self, simulator: AnySimulator) -> tuple[Numbers, Numbers]:
         """The random numbers of the world and of the agent, for a compiled loop."""
-        assert isinstance(simulator.rng, Stream)  # the trainer sees to it
+        assert isinstance(simulator.rng, Stream)  # the trainer ensures it
         simulator.rng.refill()
         self.rng.refill()
         return Numbers(simulator.rng.block, simulator.rng.at), Numbers(self.rng.block, self.rng.at)

@@ -1,7 +1,7 @@
-"""Choosing among actions of equal value.
+"""Tie-breaking among greedy actions.
 
-Every agent takes an action uniformly among the best. For agents that plan, values that differ by
-less than planning can tell apart count as equal.
+Unless their docstrings say otherwise, agents break ties uniformly at random. For agents that plan,
+values that differ by less than the error of planning count as equal.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from qrmax.seeding import Chance
 
 
 def among_best(values: FloatArray | list[float], slack: float, rng: Chance) -> int:
-    """One of the best actions, each with the same chance.
+    """One of the greedy actions, uniformly at random.
 
-    An action counts as best if it is within `slack` times the size of the best value. Only where
-    there is a choice is a random number drawn.
+    An action counts as greedy if its value is within `slack` times the size of the best value. A
+    random number is drawn only if there is a tie.
     """
     row: list[float] = values if isinstance(values, list) else values.tolist()
     best = max(row)
-    ties = row.count(best)  # soon told, and mostly all there is to tell
+    ties = row.count(best)  # cheap, and mostly enough
     if ties == len(row) > 1:
         return int(rng.random() * ties)
     if ties == 1 and slack == 0.0:

@@ -1,11 +1,11 @@
 """The classes for which the compiled loop is used: no subclass trains its parent's algorithm.
 
-A compiled loop does what certain Python methods say. A subclass that overrides one of them has
-another algorithm, which the loop does not know, so it is played in Python. A class has the loop if
+A compiled loop implements certain Python methods. A subclass that overrides one of them has another
+algorithm, which the loop does not implement, so it runs in Python. A class has the loop if
 
 - it declares `loop`, or defines `act`, `update` and `fast_forward` together; or
 - the next class in its method resolution order has it, and whatever this class overrides is either
-  `in_loop`, as the inherited loop does it as well, or does not matter to a loop.
+  `in_loop`, as the inherited loop implements it as well, or nothing that a loop depends on.
 
 So a class that overrides nothing but `__init__` or `snapshot` keeps the loop.
 """
@@ -36,7 +36,7 @@ _BESIDE = {  # methods of any agent on which no loop depends
 
 @cache
 def has_compiled_loop(cls: type[Agent]) -> bool:
-    """Whether the compiled loop does what the methods of this class say."""
+    """Whether the compiled loop implements the methods of this class."""
     if not issubclass(cls, Tabular):
         return False
     fits = False
@@ -50,7 +50,7 @@ def has_compiled_loop(cls: type[Agent]) -> bool:
 
 
 def runs_compiled(agent: Agent) -> bool:
-    """Whether this very agent can be played compiled: loops know two kinds of experience."""
+    """Whether this very agent can run compiled: loops implement two kinds of experience."""
     usual = isinstance(agent.experience, Observed | Counterfactual)
     if not usual and not (isinstance(agent, Tabular) and "experience" in agent.in_loop):
         return False
@@ -58,7 +58,7 @@ def runs_compiled(agent: Agent) -> bool:
 
 
 def _unknown_to_loop(each: type, cls: type[Tabular]) -> set[str]:
-    """The methods of others that a class overrides and that the loop does not do for it."""
+    """The inherited methods that a class overrides and that the loop does not implement for it."""
     order = cls.__mro__
     behind = order[order.index(each) + 1 :]
     beside = {*_BESIDE, *vars(each).get("in_loop", ())}

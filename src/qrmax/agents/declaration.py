@@ -1,6 +1,6 @@
-"""Static checks of a class of agents: everything that shows before one is made.
+"""Static checks of a class of agents, before one is instantiated.
 
-`qrmax.testing.check_agent` checks what shows only when it learns.
+`qrmax.testing.check_agent` checks how it behaves and learns.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""DQN: Q-learning with a neural network, on what is observed (Mnih et al., 2015).
+"""DQN: Q-learning with a neural network, on observations (Mnih et al., 2015).
 
     Q(x, a)  moves towards  r_E + r_Q + gamma max_a' Q'(x', a')        x = (observation, q)
 
-on batches of transitions that are remembered, with the maximum replaced by 0 where the episode has
-ended. Q' is Q as it was some steps ago. x is the normalised observation, followed by one number for
-each machine state: 1 for the one that the machine is in, 0 for the others.
+on minibatches from a replay buffer, with the maximum replaced by 0 if the episode has terminated.
+Q' is the target network, a copy of Q made some steps ago. x is the normalised observation, followed
+by the one-hot machine state.
 
 Both networks, the replay buffer and the gradient steps are those of Stable-Baselines3, which comes
-with the extra 'dqn'; nothing here but the making of an agent needs it. Chance is ours: actions and
-batches are drawn from the agent's stream, the first weights from where that stream stands, and no
-global generator is touched. PyTorch is told to use one thread, in the whole process: these networks
-are too small for more, and sums come out the same whatever the number of cores.
+with the extra 'dqn'; nothing here but the making of an agent needs it. Randomness is ours:
+actions and batches are drawn from the agent's stream, the initial weights are seeded from it, and
+no global generator is touched. PyTorch is told to use one thread, in the whole process: these
+networks are too small for more, and sums are the same for any number of cores.
 
-DQN-RM remembers each transition once for every machine state that is not terminal, as if the
-machine had been there (counterfactual experience, Toro Icarte et al., 2022): its replay buffer is
-the one that `qrmax.sb3` has for all off-policy learners of Stable-Baselines3.
+DQN-RM stores each transition once for every machine state that is not terminal, as if the machine
+had been there (counterfactual experience, Toro Icarte et al., 2022): its replay buffer is the one
+that `qrmax.sb3` has for all off-policy learners of Stable-Baselines3.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class DQNConfig(AgentConfig):
     hidden: int = 64  # units in each of two layers
     learning_rate: float = 1e-3  # of Adam
     batch_size: int = 32  # transitions in a gradient step
-    buffer_size: int = 50_000  # transitions remembered; then the oldest are forgotten
+    buffer_size: int = 50_000  # transitions in the replay buffer; then the oldest go
     learning_starts: int = 1000  # steps before the first gradient step
-    train_every: int = 4  # steps between two trainings
-    gradient_steps: int = 1  # in each training
+    train_every: int = 4  # steps between two updates
+    gradient_steps: int = 1  # in each update
     target_update_interval: int = 500  # steps between two copies of Q to Q'
-    epsilon_start: float = 1.0  # chance of a random action at first
-    epsilon_end: float = 0.05  # and in the end
-    exploration_steps: int = 10_000  # steps from the one to the other, along a line
+    epsilon_start: float = 1.0  # initial probability of a random action
+    epsilon_end: float = 0.05  # and the final one
+    exploration_steps: int = 10_000  # steps of the linear decay between them
 
     def __post_init__(self) -> None:
         AgentConfig.__post_init__(self)
@@ -135,17 +135,17 @@ class DQN(Agent):
 
     @property
     def epsilon(self) -> float:
-        """The chance of a random action, now."""
+        """The current probability of a random action."""
         config = self.config
         gone = min(self.steps / config.exploration_steps, 1.0)
         return config.epsilon_start + gone * (config.epsilon_end - config.epsilon_start)
 
     def perceive(self, observation: Any, label: int) -> Single:  # noqa: ARG002 (q says enough)
-        """The observation as numbers from -1 to 1."""
+        """The observation, scaled to [-1, 1]."""
         return self.observations.normalise(observation).astype(np.float32)
 
     def act(self, s: Single, q: int) -> int:
-        """Mostly the best action, now and then any."""
+        """Act epsilon-greedily; the first of equally good actions."""
         if self.rng.random() < self.epsilon:
             return int(self.rng.random() * self.sizes.actions)
         return int(self.values(s[None], np.array([q]))[0].argmax())
@@ -153,8 +153,8 @@ class DQN(Agent):
     def values(self, s: Single, q: NDArray[np.integer]) -> Single:
         """Action values `[n, a]` in states `s[n, d]` and machine states `q[n]`.
 
-        Worked out from the network's own weights: for so few numbers, a call through the layers of
-        PyTorch costs several times what they do.
+        Computed in NumPy from the network's own weights: for networks this small, a forward pass
+        in PyTorch takes several times as long.
         """
         *hidden, last = self._layers
         values = self._joined(s, q)
@@ -164,7 +164,7 @@ class DQN(Agent):
         return result
 
     def update(self, s: Single, q: int, a: int, step: Step) -> None:
-        """Remember the step, and now and then learn from what is remembered."""
+        """Store the transition; every `train_every` steps, train on minibatches."""
         config, learner = self.config, self.learner
         learner.replay_buffer.add(
             _seen(s, q),
@@ -183,11 +183,11 @@ class DQN(Agent):
             learner.train(config.gradient_steps, config.batch_size)
 
     def recommendation(self) -> NetworkPolicy:
-        """The greedy policy of the network, as it is whenever it is asked."""
+        """The greedy policy of the network, which changes as the network is trained."""
         return NetworkPolicy(self)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Networks, the moments of Adam, what is remembered, and how far it has come."""
+        """The networks, the moments of Adam, the replay buffer and the number of steps."""
         replay = self.learner.replay_buffer
         remembered = [column[: replay.size()] for column in _columns(replay)]
         return {
@@ -200,7 +200,7 @@ class DQN(Agent):
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over all of it."""
+        """Restore all of that."""
         replay = self.learner.replay_buffer
         columns, transitions = _columns(replay), arrays["transitions"].T
         n, place, steps = len(transitions), int(arrays["place"][0]), int(arrays["steps"][0])
@@ -236,7 +236,7 @@ class DQN(Agent):
         return np.concatenate([s, self._task_state[q]], axis=-1)
 
     def _choose(self, among: int, count: int) -> IntArray:
-        """Numbers below `among`, from our stream."""
+        """Sample indices below `among` from the agent's stream."""
         return np.array([int(self.rng.random() * among) for _ in range(count)], dtype=np.int32)
 
 
@@ -264,7 +264,7 @@ class NetworkPolicy:
         return int(self.actions([observation], [q])[0])
 
     def actions(self, observations: ArrayLike, q: ArrayLike) -> IntArray:
-        """The best action for each of the observations `[n, d]` with machine states `q[n]`."""
+        """The greedy action for each of the observations `[n, d]` with machine states `q[n]`."""
         s = self._agent.observations.normalise_all(observations).astype(np.float32)
         values = self._agent.values(s, np.asarray(q, dtype=np.int32))
         best: IntArray = values.argmax(axis=1).astype(np.int32)
@@ -280,7 +280,7 @@ def _make_learner(
     choose: Callable[[int, int], IntArray],
     machine: RewardMachine | None,
 ) -> Any:
-    """The learner of Stable-Baselines3, without an environment, without a log, with our chance.
+    """The learner of Stable-Baselines3, without environment or log, with our random stream.
 
     With a machine, its replay buffer holds counterfactual experience.
     """
@@ -296,10 +296,10 @@ def _make_learner(
     kind: Any = DictReplayBuffer if machine is None else CounterfactualReplayBuffer
 
     class Replay(kind):
-        """Draws from our stream, not from NumPy's global generator."""
+        """A buffer that samples from our stream, not from NumPy's global generator."""
 
         def sample(self, batch_size: int, env: Any = None) -> Any:  # noqa: ARG002
-            """Transitions to learn from."""
+            """Sample a minibatch."""
             chosen = choose(self.size(), batch_size)
 
             def drawn(column: NDArray[Any]) -> Any:
@@ -321,7 +321,7 @@ def _make_learner(
         buffer_size=config.buffer_size,
         gamma=config.gamma,
         replay_buffer_class=Replay,
-        replay_buffer_kwargs={"handle_timeout_termination": False}  # it is told what is the end
+        replay_buffer_kwargs={"handle_timeout_termination": False}  # truncation is never `done`
         if machine is None
         else {"machine": machine},
         policy_kwargs={
@@ -345,7 +345,7 @@ def _make_learner(
 
 
 def _begin_adam(learner: Any) -> None:
-    """Adam as it is before its first step; by itself it would have nothing to keep until then."""
+    """Initialise the state of Adam, which by itself it has only from its first step on."""
     import torch
 
     for weights in learner.q_net.parameters():

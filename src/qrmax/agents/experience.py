@@ -2,7 +2,7 @@
 
 The machine reads a label and does not act on the world. So an agent that knows the machine can tell
 from one real step what the same step would have done in every other machine state: counterfactual
-experience. The RM variants of the agents are the plain ones with this in place of what was seen.
+experience. The RM variants of the agents are the plain ones with this in place of the observation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from qrmax.problems.simulator import Step
 
 
 class TaskStep(NamedTuple):
-    """A step as the machine took it, or would have taken it."""
+    """A transition of the machine, observed or counterfactual."""
 
     q: int  # from
     q_next: int  # to
@@ -34,7 +34,7 @@ class Experience(Protocol):
     knows_machine: bool
 
     def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:
-        """The steps of the machine to learn from."""
+        """The transitions of the machine to learn from."""
         ...
 
 
@@ -44,7 +44,7 @@ class Observed:
     knows_machine = False
 
     def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:
-        """The one step that was seen."""
+        """The observed transition."""
         return (TaskStep(q, step.q, step.r_task, step.terminated),)
 
 
@@ -77,11 +77,11 @@ class Counterfactual:
             )
         self.task = task
         self.live = np.flatnonzero(~task.table.terminal).tolist()
-        self._table = task.table  # the one that is remembered:
+        self._table = task.table  # the one that the cache is of:
         self._steps: dict[tuple[int, bool], Sequence[TaskStep]] = {}  # label, world_ended
 
     def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:  # noqa: ARG002 (it is any q)
-        """The step in every machine state, in order."""
+        """The transitions from all machine states that are not terminal, in order."""
         table = self.task.table
         if table is not self._table:  # it has grown, or labels are numbered anew
             self._table = table

@@ -1,7 +1,7 @@
 """Agents that plan with an empirical model: optimistic initialisation and incremental planning.
 
-The value of whatever is not known is `v_max`, by default R_max / (1 - gamma), the most that any
-policy can collect. The agent acts greedily; unknown state-action pairs look best, and are explored.
+The value of unknown state-action pairs is `v_max`, by default R_max / (1 - gamma), an upper bound
+on the return of any policy. The agent acts greedily; unknown pairs look best, and are explored.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ModelBasedConfig(AgentConfig):
 
     t_env: int = 39  # samples before a state-action pair counts as known
     r_max: float = 1.0  # the largest reward of a step
-    v_max: float | None = None  # the value of the unknown; None: r_max / (1 - gamma)
+    v_max: float | None = None  # value of unknown pairs; None: r_max / (1 - gamma)
     tolerance: float = 1e-5  # changes below this, relative to the value, are not planned with
 
     def __post_init__(self) -> None:
@@ -58,17 +58,17 @@ class ModelBasedConfig(AgentConfig):
 
     @property
     def reward_bounds(self) -> RewardBounds:
-        """No reward is above `r_max`, unless `v_max` says what is unknown is worth."""
+        """No reward is above `r_max`; no bound if `v_max` is given."""
         return RewardBounds(highest=self.r_max if self.v_max is None else None)
 
     @property
     def slack(self) -> float:
-        """Values this close, relative to the best, are equal as far as planning can tell."""
+        """The relative error of planning: values this close to the best count as ties."""
         return 2.0 * self.tolerance / (1.0 - self.gamma)
 
     @property
     def optimistic(self) -> float:
-        """The optimistic value of whatever is not known."""
+        """The optimistic value of unknown state-action pairs."""
         return self.r_max / (1.0 - self.gamma) if self.v_max is None else self.v_max
 
 
@@ -83,7 +83,7 @@ class ModelBased(Tabular):
     beside_loop = ("grow", "counting", "outlook", "ground", "make_planner")
     kernels = (settle,)
     quick_settings = MappingProxyType({"t_env": 2})
-    joint = False  # whether the planner knows pairs (s, q) only
+    joint = False  # whether the planner is over pairs (s, q), without a machine
     first_wins = False  # whether ties are broken at random only if all actions are equal
 
     def __init__(
@@ -94,7 +94,7 @@ class ModelBased(Tabular):
 
     @abstractmethod
     def grow(self, states: int) -> None:
-        """Make room for more states, of which nothing is known."""
+        """Grow to more states, all of them unknown."""
 
     @abstractmethod
     def counting(self) -> Counting:
@@ -105,7 +105,7 @@ class ModelBased(Tabular):
         return self.planner.row(self.number(s, q), 0) if self.joint else self.planner.row(s, q)
 
     def number(self, s: int, q: int) -> int:
-        """The number of the pair (s, q), for a planner that knows no machine."""
+        """The index of the pair (s, q), for a planner without a machine."""
         return s * self.sizes.task_states + q
 
     def act(self, s: int, q: int) -> int:
@@ -171,7 +171,7 @@ class ModelBased(Tabular):
         return None
 
     def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
-        """Take steps that complete no estimate and lead to nothing new, compiled."""
+        """Take compiled steps, up to one that completes an estimate or reaches something new."""
         self.planner.forget_rows()
         taken = step_loops.explore(
             simulator.world,

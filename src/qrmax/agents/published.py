@@ -4,8 +4,8 @@ The paper's step tables were made with these four agents, whose names end in `-p
 their rules is in its text:
 
 - ties: an action at random only if all are equal, else the first of the best (all four agents);
-- QR-Max and QR-MaxRM: R_max times |Q|; a triple (s, q, a) is planned with only once it has itself
-  been tried after its parts had become known, so that the planner knows pairs (s, q) only;
+- QR-Max and QR-MaxRM: R_max times |Q|; a triple (s, q, a) enters planning only once it has itself
+  been tried after its parts had become known, so that the planner is over pairs (s, q);
 - QR-MaxRM counts each real sample of the world |Q| times;
 - R-MaxRM counts each real step twice: once as it happened, once among the counterfactual ones.
 
@@ -96,7 +96,7 @@ class PublishedQRMax(PublishedTies, QRMax):
     ) -> None:
         super().__init__(sizes, config, rng, experience)
         self.untried = np.ones(sizes, dtype=bool)  # [s, q, a]
-        self.times = 1  # how often a sample of the world counts
+        self.times = 1  # the weight of a sample of the world
 
     def make_planner(self) -> IncrementalPlanner:
         """A planner for pairs, with R_max times |Q|."""
@@ -145,11 +145,11 @@ class PublishedQRMax(PublishedTies, QRMax):
         return super().counting()._replace(times=self.times, untried=self.untried)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Counters, planner, and what has not been tried."""
+        """Counters, planner, and the triples that have not been tried."""
         return {**super().snapshot(), "untried": self.untried.copy()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over all of that."""
+        """Restore all of that."""
         super().restore(arrays)
         self.untried[:] = arrays["untried"]
 

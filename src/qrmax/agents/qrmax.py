@@ -38,7 +38,7 @@ from qrmax.seeding import Stream
 class QRMaxConfig(ModelBasedConfig):
     """Settings of QR-Max and QR-MaxRM."""
 
-    t_task: int = 1  # samples before what the machine does on arriving in s' counts as known
+    t_task: int = 1  # samples before (q, s') counts as known
 
     def __post_init__(self) -> None:
         ModelBasedConfig.__post_init__(self)
@@ -46,7 +46,7 @@ class QRMaxConfig(ModelBasedConfig):
 
     @property
     def trusts_one_sample(self) -> bool:
-        """Whether the machine is taken for deterministic."""
+        """Whether the machine is assumed to be deterministic."""
         return self.t_task == 1
 
 
@@ -76,7 +76,7 @@ class QRMax(ModelBased):
         self._learned: dict[int, Sequence[TaskStep]] = {}  # [s'], all of which is known
 
     def grow(self, states: int) -> None:
-        """Make room for more states, of which nothing is known."""
+        """Grow to more states, all of them unknown."""
         self.sizes = self.sizes._replace(states=states)
         self.env.grow(states, self.sizes.actions)
         self.task.grow(self.sizes.task_states, states)
@@ -104,7 +104,7 @@ class QRMax(ModelBased):
             self.planner.replan()
 
     def _learn_task(self, s: int, task_steps: Sequence[TaskStep]) -> bool:
-        """Learn what the machine does on arriving in s; returns whether there is news."""
+        """Learn the machine's transitions on arriving in s; returns whether to replan."""
         news, known = False, True
         for q, q_next, r_task, terminated in task_steps:
             if self.task.record(q, s, q_next, r_task):  # lines 19-26

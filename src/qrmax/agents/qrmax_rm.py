@@ -1,7 +1,7 @@
 """QR-MaxRM: QR-Max that is given the machine.
 
-Each arrival in s' tells what the machine does there in every one of its states, so that the machine
-needs no exploring. A real sample of the world counts once.
+Each arrival in s' gives the machine's transition from every one of its states, so that the machine
+needs no exploration. A real sample of the world counts once.
 
 Assumes: knows the machine, its rewards and which of its states end the episode.
 """

@@ -176,8 +176,8 @@ def class_in_file(reference: str, source: Mapping[str, Any] | None) -> type[Agen
     """Return the class that a file names, without importing any module.
 
     Arguments:
-        reference: what `agent_reference` gave.
-        source: what `agent_source` gave, as data; None for a built-in agent.
+        reference: the result of `agent_reference`.
+        source: the result of `agent_source`, as data; None for a built-in agent.
 
     Raises a `PluginError` that says what to import unless the caller has imported the module,
     registered the class, or installed it with an entry point. Warns if the class was edited.
@@ -284,7 +284,7 @@ def make_config(agent: AgentLike, settings: Mapping[str, Any]) -> AgentConfig:
     for setting in settings:
         if setting not in known:
             raise UnknownNameError(f"setting of {kind.name}", str(setting), known)
-    # numbers of NumPy's become Python's: single precision in a setting would spread
+    # NumPy scalars become Python numbers: single precision in a setting would spread
     plain = {key: x.item() if hasattr(x, "item") else x for key, x in settings.items()}
     return kind.Config(**given_settings(agent) | plain)
 
@@ -299,7 +299,7 @@ def make_agent(
 ) -> Agent:
     """An agent that has learned nothing yet. Only agents that know the machine get to see it.
 
-    `observations` are given where states are not numbered.
+    `observations` are given if states are not numbered.
     """
     from qrmax.agents.experience import Counterfactual, Observed
 

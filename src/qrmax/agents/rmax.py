@@ -52,7 +52,7 @@ class RMax(ModelBased):
         )
 
     def grow(self, states: int) -> None:
-        """Make room for more states, of which nothing is known."""
+        """Grow to more states, all of them unknown."""
         self.sizes = self.sizes._replace(states=states)
         pairs = states * self.sizes.task_states
         self.pair.grow(pairs, self.sizes.actions)

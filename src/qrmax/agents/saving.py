@@ -1,13 +1,13 @@
-"""Attributes as named arrays, and back: how agents are saved that say nothing about it.
+"""Attributes as named arrays, and back: the default way of saving agents.
 
 NumPy arrays and numbers, and those of Python, text, None, lists, tuples, sets, deques and dicts of
-these, nested as you like, are saved. Arrays are kept as they are, under the path of the attribute;
+these, nested to any depth, are saved. Arrays are kept as they are, under the path of the attribute;
 all else is a JSON text that has their places:
 
     {"qt": [...], "steps": 7}  ->  {"qt": array, "attributes": the bytes of the text}
 
-A dict or a deque is filled in place, so that one with a factory of defaults, or a longest length,
-keeps it. Whatever a file holds, nothing is made of it but these plain values.
+A dict or a deque is filled in place, so that it keeps its default factory or maximum length.
+Whatever a file holds, nothing is made of it but these plain values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from qrmax.errors import AgentError, ModelError
 TEXT = "attributes"
 """The name of the array that holds the JSON text."""
 
-_KINDS = "biufc"  # Booleans, whole numbers, fractions and complex numbers
+_KINDS = "biufc"  # Booleans, integers, floats and complex numbers
 _SEQUENCES: dict[str, Callable[..., Any]] = {"list": list, "tuple": tuple, "set": set}
 
 Arrays = dict[str, NDArray[Any]]
@@ -52,7 +52,7 @@ def to_arrays(attributes: Mapping[str, Any], whose: str) -> Arrays:
 
 
 def update_from_arrays(attributes: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Set the attributes to what `to_arrays` made arrays of; a `ModelError` if they do not fit."""
+    """Restore the attributes that `to_arrays` saved; a `ModelError` if they do not fit."""
     try:
         plain = json.loads(arrays[TEXT].tobytes())
         found = {name: _decode(value, arrays) for name, value in plain.items()}

@@ -1,12 +1,12 @@
 """Compiled step loops of the tabular agents, together (numba's cache sees edits in this file only).
 
-Each loop plays a tabular problem (`World`, `state` as in `problems/simulator.py`) and does what the
-Python methods of the agent do, number for number, drawing from the same random streams in the same
-order. The loops of the agents that plan stop after a step that needs replanning, meets something
-for the first time or needs room: such a step is left to the agent's `update`, so that there is one
-way only in which a model is planned with. Estimates of the machine that complete without a backup
-(no predecessor of the state is known yet) are entered in the loop, as large worlds have thousands
-of them. Every loop also stops where the numbers drawn ahead run out.
+Each loop plays a tabular problem (`World`, `state` as in `problems/simulator.py`) and gives the
+same results as the Python methods of the agent, bit for bit, drawing from the same random streams
+in the same order. The loops of the agents that plan stop after a step that needs replanning,
+reaches something for the first time or needs larger arrays: such a transition is left to the
+agent's `update`, so that planning is implemented only once. Estimates of the machine that complete
+without a backup (no predecessor of the state is known yet) are entered in the loop, as large worlds
+have thousands of them. Every loop also stops when the random numbers drawn ahead run out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PER_STEP = 4  # as in seeding.py
 _NEAR = 1e-9  # as in problems/plane.py
 _MIXER = 0x45D9F3B  # as in buckets.py
 
-_long = cast("Callable[[Any], int]", np.int64)  # the one whole number that all returns agree on
+_long = cast("Callable[[Any], int]", np.int64)  # the one integer type of all returned values
 
 _unsigned = cast("Callable[[Any], int]", np.uint32)  # needs no check for being negative
 
@@ -45,7 +45,7 @@ _compiled, _inner, _inlined = compiled, inner, inlined
 
 
 class Numbers(NamedTuple):
-    """A random stream as compiled code takes from it."""
+    """Random numbers drawn ahead from a stream, and the position in them."""
 
     block: FloatArray
     at: LongArray  # [1]
@@ -71,7 +71,7 @@ class TemporalDifference(NamedTuple):
 class Outlook(NamedTuple):
     """Action values of an agent that plans, and its rule of breaking ties.
 
-    `joint`: its planner knows pairs only, numbered s |Q| + q, and no machine.
+    `joint`: its planner is over pairs, numbered s |Q| + q, without a machine.
     """
 
     succ: IntArray  # [x, a, k]
@@ -82,8 +82,8 @@ class Outlook(NamedTuple):
     optimistic: float
     joint: bool
     slack: float  # values this close to the best, relative to it, count as best
-    first_wins: bool  # the published ties: at random only where all actions are equal
-    values: FloatArray  # [a], room for those of one pair
+    first_wins: bool  # the published ties: at random only if all actions are equal
+    values: FloatArray  # [a], a buffer for those of one pair
 
 
 class TaskFactor(NamedTuple):
@@ -134,11 +134,11 @@ _NOTHING_UNTRIED = np.empty((0, 0, 0), dtype=bool)
 class Counting(NamedTuple):
     """The counter of an agent that plans, as arrays, and the increments of a step.
 
-    `of_pairs`: it counts pairs ((s, q), a), what really happened so many `times` and, where
-    `counterfactual`, what would have happened in the other machine states once. Otherwise it counts
-    (s, a) so many `times`, and has a `task` factor for the machine, of whose other states an
-    arrival tells as well where `counterfactual`. `untried`, empty where it does not matter, marks
-    what the published code wants tried by itself.
+    `of_pairs`: it counts pairs ((s, q), a), the observed transition with weight `times` and, if
+    `counterfactual`, those from the other machine states with weight 1. Otherwise it counts (s, a)
+    with weight `times`, and has a `task` factor for the machine, updated in all machine states if
+    `counterfactual`. `untried` marks the triples that the published code has yet to try; it is
+    empty for other agents.
     """
 
     n: IntArray
@@ -185,7 +185,7 @@ def _random(block: FloatArray, at: LongArray) -> float:
 
 @_inlined
 def _draw(weights: FloatArray, i: int, j: int, u: float) -> int:
-    """The place in weights[i, j] that u falls on; never one of weight 0 (as in draw.py)."""
+    """The index in weights[i, j] by inverse-CDF sampling; never one of weight 0 (as in draw.py)."""
     last = 0
     for k in range(weights.shape[2]):
         weight = weights[i, j, k]
@@ -210,7 +210,7 @@ def _outcome(
     block: FloatArray,
     at: LongArray,
 ) -> tuple[int, int, int, int, int]:
-    """Sample a transition: the place k, the state, its label, the place j, the machine state."""
+    """Sample a transition: the index k, the state, its label, the index j, the machine state."""
     k = _draw(prob, s, a, _random(block, at))
     s_next = _long(succ[s, a, k])
     label = _long(label_of[s_next])
@@ -274,7 +274,7 @@ def _walk(ground: Ground, a: int, u: float, v: float) -> int:
 
 @_inner
 def _bucket(ground: Ground, label: int) -> int:
-    """The bucket of where one stands, -1 where there is none (as in buckets.py)."""
+    """The bucket of the current position, -1 if there is none (as in buckets.py)."""
     low, high, squashed = ground.lookup.scaling
     rows, top, word, shift, _ = ground.lookup.projection
     keys, slots = ground.lookup.keys, ground.lookup.slots
@@ -311,7 +311,7 @@ def _bucket(ground: Ground, label: int) -> int:
 
 @_inner
 def _enter(ground: Ground, state: LongArray, label_of: IntArray) -> None:
-    """Begin in the middle of a cell, which `_reset` has drawn; the state becomes its bucket."""
+    """Start in the middle of the cell that `_reset` has drawn; the state becomes its bucket."""
     cell, columns = state[_S], ground.plane.columns
     ground.position[0] = cell % columns + 0.5
     ground.position[1] = cell // columns + 0.5
@@ -320,7 +320,7 @@ def _enter(ground: Ground, state: LongArray, label_of: IntArray) -> None:
 
 @_inlined
 def _enough(block: FloatArray, at: LongArray) -> bool:
-    """Whether a step's numbers are there."""
+    """Whether enough random numbers are left for a step."""
     return bool(block.size - at[0] >= _PER_STEP)
 
 
@@ -329,7 +329,7 @@ def _enough(block: FloatArray, at: LongArray) -> bool:
 
 @_inlined
 def _one_of(values: FloatArray, slack: float, block: FloatArray, at: LongArray) -> int:
-    """One of the best actions, each with the same chance (as in choice.py)."""
+    """One of the greedy actions, uniformly at random (as in choice.py)."""
     best = values[0]
     for a in range(1, values.size):
         best = max(best, values[a])
@@ -378,10 +378,10 @@ def temporal_difference(
     agent_numbers: Numbers,
     limit: int,
 ) -> int:
-    """Take up to so many steps; returns how many.
+    """Take up to `limit` steps; returns the number of steps taken.
 
-    Choosing and drawing are written out here: even inlined, a call that is given arrays counts
-    references to them, which costs as much as the rest of a step.
+    Action selection and sampling are written out here: even inlined, a call that is given arrays
+    counts references to them, which costs as much as the rest of a step.
     """
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
@@ -502,7 +502,7 @@ def _choose(
 def _counts_plainly(
     n: IntArray, outcome: IntArray, t_env: int, t_moves: int, times: int, i: int, j: int, seen: int
 ) -> bool:
-    """Whether counting a sample so many times is all there is to do: nothing becomes known."""
+    """Whether counting a sample with weight `times` needs no room and makes nothing known."""
     plainly = n[i, j] >= t_moves
     if n[i, j] + times >= t_env:
         plainly = False
@@ -528,7 +528,7 @@ def _count(
     seen: int,
     reward: float,
 ) -> None:
-    """Count a sample so many times (as `Counter.record` does)."""
+    """Count a sample with weight `times` (as `Counter.record` does)."""
     k = 0
     if n[i, j] < t_moves:
         while outcome[i, j, k] != seen and outcome[i, j, k] != _NOTHING:
@@ -548,7 +548,7 @@ def _learns_quietly(
 ) -> bool:
     """Whether a sample of (q, s') needs neither room nor a backup (see `_learn_task`)."""
     n, outcome = task.n[q, s_next], task.outcome
-    k = 0  # where the outcome is counted
+    k = 0  # the index of the outcome
     if n < task.for_moves:
         while k < outcome.shape[2] and outcome[q, s_next, k] != _NOTHING:
             if outcome[q, s_next, k] == q_next:
@@ -576,7 +576,7 @@ def _learn_task(
     q_next: int,
     r_task: float,
 ) -> None:
-    """Count a sample of (q, s'), and plan with it once there are enough.
+    """Count a sample of (q, s'), and enter the estimate once the pair is known.
 
     As `Counter.record`, `Counter.estimate` and `IncrementalPlanner.learn_task` do.
     """
@@ -608,9 +608,9 @@ def explore(
     limit: int,
     ground: Ground | None,
 ) -> Taken:
-    """Any agent that plans, up to a step that needs replanning or meets something new.
+    """Run any agent that plans, up to a step that needs replanning or reaches something new.
 
-    There are two compiled forms: without a `ground`, and, where states are buckets, with one.
+    There are two compiled forms: without a `ground`, and, if states are buckets, with one.
     """
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
@@ -653,7 +653,7 @@ def explore(
         state[_OVER] = terminated or truncated
         r_task = task_reward[q, label, j]
         plain = s_next != _NOTHING  # whether there is neither a backup to do nor room to make
-        fresh = False  # whether the sample says something of the machine that is not known
+        fresh = False  # whether the sample is of a pair (q, s') that is not known yet
         low, high = (0, n_q) if counterfactual else (q, q + 1)
         if not plain:
             pass
@@ -727,8 +727,8 @@ def explore(
 class EpisodeCounting(NamedTuple):
     """The counters of an agent that plans each episode: `Seen` (empirical/successors.py).
 
-    `joint`: it counts pairs (s, q), and what world and machine pay together. `flips`: rewards count
-    as paid or not paid, with a chance that is the larger the more they are.
+    `joint`: it counts pairs (s, q), and the sum of the rewards of world and machine.
+    `binarize_rewards`: a reward counts as 1 with probability (reward - lowest) / span, else as 0.
     """
 
     n: IntArray
@@ -737,7 +737,7 @@ class EpisodeCounting(NamedTuple):
     outcome: IntArray
     tau: IntArray
     joint: bool
-    flips: bool
+    binarize_rewards: bool
     lowest: float
     span: float
 
@@ -755,13 +755,13 @@ def follow_plan(
     stage: int,
     limit: int,
 ) -> Taken:
-    """The episode under way, to its end or up to a step that meets something new."""
+    """Follow the plan of an episode, to its end or up to a step that reaches something new."""
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
     done, longest = world.done, world.limit
     est_succ, est_listed, weight, rest, est_reward, flat, slope, spread = belief
     _, v_max, _, ahead, beyond = stages
-    n, rho, listed, outcome, tau, joint, flips, lowest, span = counting
+    n, rho, listed, outcome, tau, joint, binarize_rewards, lowest, span = counting
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
     values = np.empty(succ.shape[1])
@@ -818,7 +818,7 @@ def follow_plan(
                 s_next,
             )
         paid = r_env + r_task if joint else r_env
-        if flips:
+        if binarize_rewards:
             share = (paid - lowest) / span if span > 0.0 else 0.0
             hurdle = _random(agent_block, agent_at) if 0.0 < share < 1.0 else 0.5
             paid = 1.0 if hurdle < share else 0.0
@@ -845,11 +845,11 @@ def sample_returns(
     under_way: FloatArray,
     ground: Ground | None,
 ) -> int:
-    """Sample episodes of a policy `[h, s, q]`, each into its place; says which one is next.
+    """Roll out a policy `[h, s, q]`; returns the index of the next episode.
 
-    `found[episode]` is its return, whether it succeeded, and its length. The last stage of the
-    policy goes on. In a bucket that it does not know it takes the first action.
-    `under_way` keeps the reward and the discount of an episode in which the numbers run out.
+    `found[episode]` is its return, whether it succeeded, and its length. After the last stage of
+    the policy, that stage is repeated. In an unknown bucket, the policy takes the first action.
+    `under_way` keeps the return so far and the discount of an episode in which the numbers run out.
     """
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward

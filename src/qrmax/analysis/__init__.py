@@ -1,1 +1,1 @@
-"""Analyses of what agents have learned."""
+"""Analyses of the buckets of agents: size, purity, and planning on them."""

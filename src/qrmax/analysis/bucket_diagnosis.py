@@ -1,12 +1,12 @@
 """Diagnosis of buckets: their size, and whether they mix labels that the machine tells apart.
 
 The theory of Bucket-QR-Max asks for buckets of small diameter, and a bucket with more than one
-label makes what the machine does look random. Neither is settled by SimHash. So both are measured,
-on observations that someone gives, or scattered evenly over a plane.
+label makes the machine look stochastic. SimHash guarantees neither. So both are measured, on given
+observations or on a uniform sample of a plane.
 
 The diameter of a bucket is measured by the diagonal of the smallest box around its observations, in
 their own units: at least the largest distance between two of them, and at most sqrt(d) times that.
-It takes O(n log n) for n observations, where all distances would take O(n^2).
+It takes O(n log n) for n observations; all distances would take O(n^2).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Diagnosis:
     """Size and purity of the buckets of a sample of observations."""
 
     observations: int
-    unknown: int  # of these, in buckets that have not turned up; they count for nothing below
+    unknown: int  # of these, in buckets never visited; they are left out below
     buckets: int = 0  # that any of them is in
     singletons: int = 0  # of these, that only one is in
     largest_diameter: float = 0.0
@@ -39,7 +39,7 @@ class Diagnosis:
 
 
 class Scattered(NamedTuple):
-    """Observations all over a plane."""
+    """A uniform sample of the observations of a plane."""
 
     observations: NDArray[np.float64]  # [n, d]
     labels: NDArray[np.int32]  # [n]
@@ -48,7 +48,7 @@ class Scattered(NamedTuple):
 def diagnose(
     buckets: Buckets | BucketPolicy, observations: ArrayLike, labels: ArrayLike
 ) -> Diagnosis:
-    """Look at buckets through observations `[n, d]` and the numbers of their labels `[n]`.
+    """Measure buckets on observations `[n, d]` and the numbers of their labels `[n]`.
 
     >>> from qrmax.agents.buckets.simhash import uniform_grid
     >>> from qrmax.problems.observations import Observations
@@ -83,7 +83,7 @@ def diagnose(
 
 
 def scatter(problem: ContinuousProblem, samples: int, rng: np.random.Generator) -> Scattered:
-    """So many observations, evenly all over a plane but for its solid cells, and their labels.
+    """Sample observations, with labels, uniformly from a plane without its solid cells.
 
     >>> import qrmax
     >>> line = qrmax.make("continuous/line/ab")
@@ -101,5 +101,5 @@ def scatter(problem: ContinuousProblem, samples: int, rng: np.random.Generator) 
 
 
 def _spread(values: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any]:
-    """The largest less the smallest value of each group, which begin at these places."""
+    """The range of the values in each group; groups begin at `first`."""
     return np.asarray(np.maximum.reduceat(values, first) - np.minimum.reduceat(values, first))

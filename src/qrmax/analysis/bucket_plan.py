@@ -1,8 +1,9 @@
-"""The best plan on buckets that are known evenly: what they allow, whoever explores them.
+"""Planning on uniformly sampled buckets: the policy that they allow, whatever the exploration.
 
-A learner samples where it happens to be, a few times only, and takes the unknown for the best.
-Here the same equations get samples from all over a plane, and the unknown is worth nothing. What
-the plan then achieves is up to the buckets alone: where that is little, no threshold helps.
+A learner samples the states that it visits, a few times only, and is optimistic about unknown
+pairs. Here the same equations get uniform samples from all over a plane, and unknown pairs have the
+value 0. The value of the greedy policy then depends on the buckets alone: if it is low, no
+threshold helps.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ TOLERANCE = 1e-6
 
 
 class _Moves(NamedTuple):
-    """One move from each of the places that were sampled; an array for each part."""
+    """One transition from each sampled position, as arrays."""
 
     bucket: Numbers
     cell: Numbers  # arrived in
@@ -38,7 +39,7 @@ def plan_on_buckets(
     rng: np.random.Generator,
     samples: int = 100_000,
 ) -> BucketPolicy:
-    """Plan with so many samples of each action, taken evenly; buckets that are new get a number.
+    """Plan with uniform samples of each action; new buckets get a number.
 
     >>> import qrmax
     >>> from qrmax.agents.buckets.simhash import uniform_grid
@@ -65,7 +66,7 @@ def plan_on_buckets(
 def _sample(
     problem: ContinuousProblem, buckets: Buckets, a: int, samples: int, rng: np.random.Generator
 ) -> _Moves:
-    """Take an action once from each of so many places."""
+    """Take an action once from each of `samples` positions."""
     seen = scatter(problem, samples, rng)
     x, y = problem.positions(seen.observations).T
     noise = rng.standard_normal((2, samples))
@@ -91,18 +92,18 @@ def _learn_task(
         chances = np.zeros(len(next_state))
         np.add.at(chances, of_state.ravel(), prob.ravel())
         planner.learn_task(q, b, next_state, chances, float((prob * table.reward[q, labels]).sum()))
-        if ends[cells, q].any():  # as the learners have it
+        if ends[cells, q].any():  # as for the agents
             planner.finish(b, q)
 
 
 def _groups(numbers: Numbers) -> list[tuple[int, Numbers]]:
-    """Each number that there is, and where."""
+    """The distinct numbers, each with its indices."""
     order = np.argsort(numbers, kind="stable")
     found, first = np.unique(numbers[order], return_index=True)
     return list(zip(found.tolist(), np.split(order, first[1:]), strict=True))
 
 
 def _shares(values: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The values that there are, and the share of each."""
+    """The distinct values, and the relative frequency of each."""
     found, counts = np.unique(values, return_counts=True)
     return found.astype(np.int32), counts / len(values)

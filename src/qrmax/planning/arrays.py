@@ -147,6 +147,6 @@ class Stages(NamedTuple):
 
     gamma: float
     v_max: FloatArray  # [h]
-    hopeful: bool  # whether what was never seen to follow is worth v_max
+    optimistic_prior: bool  # whether unseen successors have the value v_max
     ahead: FloatArray  # [h, y, x], G_h
     beyond: FloatArray  # [h, y]

@@ -75,7 +75,12 @@ class Feeders(NamedTuple):
 
 
 def make_stages(
-    horizon: int, gamma: float, r_span: float, shape: tuple[int, int], *, hopeful: bool = False
+    horizon: int,
+    gamma: float,
+    r_span: float,
+    shape: tuple[int, int],
+    *,
+    optimistic_prior: bool = False,
 ) -> Stages:
     """Allocate a plan of `horizon` stages with tables `[y, x]` of this shape.
 
@@ -93,7 +98,7 @@ def make_stages(
     for h in reversed(range(horizon)):
         most = r_span + gamma * most
         v_max[h] = most
-    return Stages(gamma, v_max, hopeful, ahead, beyond)
+    return Stages(gamma, v_max, optimistic_prior, ahead, beyond)
 
 
 @_compiled
@@ -120,7 +125,7 @@ def backward_induction(
     rest, reward = belief.rest.reshape(-1), belief.reward.reshape(-1)
     flat, slope = belief.flat.reshape(-1), belief.slope.reshape(-1)
     spread, gains = belief.spread.reshape(-1), stages.ahead.reshape(-1)
-    gamma, v_max, hopeful, ahead, beyond = stages
+    gamma, v_max, optimistic_prior, ahead, beyond = stages
     horizon, n_y, n_x = ahead.shape
     n_succ, n_options = belief.weight.shape[1:]
     alone = task.next_state.size == 1 and task.reward[0, 0] == 0.0  # there is no machine
@@ -143,7 +148,7 @@ def backward_induction(
                 for j in range(share.shape[0]):
                     for x in range(n_x):
                         ahead[h, y, x] += share[j, y, x] * after[place[j, y, x]]
-            beyond[h, y] = top if hopeful else np.sum(ahead[h, y])
+            beyond[h, y] = top if optimistic_prior else np.sum(ahead[h, y])
         for y in range(n_y):
             unseen, row = beyond[h, y], _at((h * n_y + y) * n_x)
             for x in range(n_x):

@@ -91,7 +91,7 @@ def backward_induction(
         after = value[task.next_state[:, task.label], arrivals[None, :, None]]  # [y, x, j]
         gain = task.reward[:, task.label]
         gain = gain + stages.gamma * (task.prob[:, task.label] * after).sum(axis=2)
-        beyond = np.full(n_y, top) if stages.hopeful else gain.sum(axis=1)
+        beyond = np.full(n_y, top) if stages.optimistic_prior else gain.sum(axis=1)
         ahead = gain[:, belief.succ]  # [y, x, k]
         mean = np.einsum("xko,yxk->yxo", weight, ahead)
         off = ahead[:, :, :, None] - mean[:, :, None, :]

@@ -3,7 +3,7 @@
 from qrmax.testing import check_agent
 
 def test_sarsa_keeps_the_contract() -> None:
-check_agent(Sarsa)
+    check_agent(Sarsa)
 """
 
 from qrmax.testing.conformance import check_agent as check_agent

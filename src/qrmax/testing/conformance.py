@@ -28,7 +28,7 @@ from qrmax.testing.trial_problems import cut_short, dead_end, fetch
 from qrmax.worlds.catalog import make
 
 STEPS = 120
-LONG = 3000  # steps in which three states are learned by anyone
+LONG = 3000  # steps that suffice to learn three states
 BROUGHT = 0.8  # of the optimal start value, from transitions of a random policy
 
 Check = Callable[["_Subject"], None]

@@ -1,17 +1,17 @@
 """Bucket-QR-Max (the paper's Algorithm in the appendix): QR-Max on buckets of observations.
 
-    b = h(x)                  the bucket of observation x, numbered as it turns up
-    n_ET, n_ER by (b, a)      samples of where an action leads and of what it pays
-    n_QT, n_QR by (q, b')     samples of what the machine does on arriving in b', and pays
+    b = h(x)                  the bucket of observation x, numbered by first visit
+    n_ET, n_ER by (b, a)      samples of the world's transitions and rewards
+    n_QT, n_QR by (q, b')     samples of the machine's transitions and rewards, on arriving in b'
     t_ET, t_ER, t_QT, t_QR    `t_env`, `t_env_reward`, `t_task`, `t_task_reward`
 
 It is QR-Max with b for s, and with thresholds of their own for rewards. A triple (b, q, a) is known
 once all four counts of its parts have reached theirs. A bucket may hold observations with and
-without an event, so that the machine looks random there: then `t_task` should be above 1, or the
-buckets `event_aware`.
+without an event, so that the machine looks stochastic there: then `t_task` should be above 1, or
+the buckets `event_aware`.
 
-Assumes: sees the machine's state and what it pays; does not know the machine.
-`bucket-qrmax-rm` does: each sample then says what would have happened in every machine state.
+Assumes: sees the machine's state and its rewards; does not know the machine.
+`bucket-qrmax-rm` does: each sample then gives counterfactual ones in every machine state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from qrmax.seeding import Stream
 class BucketQRMaxConfig(BucketSettings, QRMaxConfig):
     """Settings of Bucket-QR-Max."""
 
-    t_task_reward: int | None = None  # samples of what the machine pays; None: t_task
+    t_task_reward: int | None = None  # samples of the machine's reward; None: t_task
 
     def __post_init__(self) -> None:
         QRMaxConfig.__post_init__(self)

@@ -1,4 +1,4 @@
-"""R-Max on buckets of observations: the controlled rival of Bucket-QR-Max.
+"""R-Max on buckets of observations: the baseline for Bucket-QR-Max.
 
 The same buckets, but one large model, of pairs (b, q): what is learned in one machine state is
 learned again in every other.

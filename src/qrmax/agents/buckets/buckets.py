@@ -1,10 +1,10 @@
-"""Buckets: real observations as numbers, in the order in which they turn up.
+"""Buckets: real-valued observations as numbered states, in the order of first visits.
 
-A bucket is all observations with the same key (see `simhash.py`), and, where buckets are
-`event_aware`, the same label: a bucket that straddles the border of a region where something is
-true would make what the machine does look random. The first key that turns up is bucket 0, the next
-new one bucket 1, and so on; a number once given stays. Compiled loops look keys up in a hash table
-with open addressing; new ones are entered here only.
+A bucket is all observations with the same key (see `simhash.py`), and, if buckets are
+`event_aware`, the same label: a bucket that straddles the border of a labelled region would make
+the machine look stochastic. The first key observed is bucket 0, the next new one bucket 1, and so
+on; numbers never change. Compiled loops look keys up in a hash table with open addressing; new ones
+are entered here only.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from qrmax.problems.observations import Observations, Scaling
 
 NOTHING = -1
 MIXER = 0x45D9F3B  # odd, of 27 bits
-FAR = 1e9  # what no number of a hyperplane comes near; compiled code rounds to whole numbers
-AT_ONCE = 2**20  # how many numbers to encode together
+FAR = 1e9  # far above any coefficient of a hyperplane; compiled code rounds to integers
+AT_ONCE = 2**20  # numbers to encode together
 FIRST = 64
-"""How many buckets there is room for at first; it doubles where that is not enough."""
+"""The initial capacity, in buckets; it doubles when it is used up."""
 
 
 class Lookup(NamedTuple):
-    """Everything that finding a bucket takes, for compiled code."""
+    """Everything that is needed to find a bucket, for compiled code."""
 
     scaling: Scaling
     projection: Projection
@@ -41,7 +41,7 @@ class Lookup(NamedTuple):
 
 
 class Buckets:
-    """The buckets that have turned up.
+    """The buckets observed so far.
 
     >>> from qrmax.agents.buckets.simhash import uniform_grid
     >>> buckets = Buckets(Observations([0.0], [1.0]), uniform_grid(1, cells=10))
@@ -63,17 +63,17 @@ class Buckets:
         return len(self._index)
 
     def number(self, observation: Any, label: int) -> int:
-        """The bucket of an observation; a new one where there is none."""
+        """The bucket of an observation; a new one if there is none."""
         key = self._key(observation, label)
         number = self._index.get(key)
         return self._enter(key) if number is None else number
 
     def find(self, observation: Any, label: int) -> int | None:
-        """The bucket of an observation; None where it has not turned up."""
+        """The bucket of an observation; None if there is none."""
         return self._index.get(self._key(observation, label))
 
     def find_all(self, observations: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
-        """The buckets of many observations `[n, d]` with labels `[n]`; NOTHING where there is none.
+        """The buckets of many observations `[n, d]` with labels `[n]`; NOTHING if there is none.
 
         >>> from qrmax.agents.buckets.simhash import uniform_grid
         >>> buckets = Buckets(Observations([0.0], [1.0]), uniform_grid(1, cells=10))
@@ -86,7 +86,7 @@ class Buckets:
         return np.array([self._index.get(key, NOTHING) for key in keys], dtype=np.int64)
 
     def number_all(self, observations: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
-        """The buckets of many observations `[n, d]` with labels `[n]`: what `number` says of each.
+        """The buckets of many observations `[n, d]` with labels `[n]`: the `number` of each.
 
         >>> from qrmax.agents.buckets.simhash import uniform_grid
         >>> buckets = Buckets(Observations([0.0], [1.0]), uniform_grid(1, cells=10))
@@ -116,7 +116,7 @@ class Buckets:
         return {"rows": self.projection.rows.copy(), "keys": self._keys[: len(self)].copy()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a snapshot."""
+        """Restore a snapshot."""
         rows, keys = arrays["rows"], arrays["keys"]
         if rows.shape != self.projection.rows.shape or keys.shape[1:] != self._keys.shape[1:]:
             raise ModelError(f"hyperplanes of {rows.shape} and keys of {keys.shape} do not fit")
@@ -131,7 +131,7 @@ class Buckets:
             self._enter(tuple(key))
 
     def _all_keys(self, observations: ArrayLike, labels: ArrayLike) -> Iterator[tuple[int, ...]]:
-        """The keys of many observations, a stretch of them at once."""
+        """The keys of many observations, computed in batches."""
         seen = self.observations.normalise_all(observations)
         read = np.asarray(labels, dtype=np.int64) * self.event_aware
         if read.shape != (len(seen),):
@@ -168,7 +168,7 @@ class Buckets:
 
 
 def hash_of(words: tuple[int, ...]) -> int:
-    """A number of 32 bits, another one for most other keys (as in kernels.py).
+    """A 32-bit hash of a key (as in step_loops.py).
 
     No product has more than 63 bits: compiled code and plain Python compute the same.
     """

@@ -1,7 +1,8 @@
-"""Agents with tables of numbered states, on real observations: states are buckets of these.
+"""Tabular agents on real-valued observations: their states are buckets of observations.
 
-A state is the bucket of an observation (see `buckets.py` and `simhash.py`). Buckets are numbered as
-they turn up, and the tables of the agent grow with them, by doubling. All else is the agent's own.
+A state is the bucket of an observation (see `buckets.py` and `simhash.py`). Buckets are numbered in
+the order of first visits, and the tables of the agent grow with them, by doubling. All else is the
+agent's own.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ class BucketSettings:
 
     functions: int = 4  # L, functions of SimHash
     bits: int = 8  # d_h, hyperplanes of each of them
-    offset: float = 1.0  # how far from the middle hyperplanes are; 0: all go through it
-    grid: int | None = None  # a uniform grid of so many cells a side, in place of SimHash
+    offset: float = 1.0  # standard deviation of hyperplanes' offsets; 0: all go through the middle
+    grid: int | None = None  # cells per side of a uniform grid, in place of SimHash
     event_aware: bool = False  # whether observations with different labels share no bucket
-    t_env_reward: int | None = None  # samples of what an action pays; None: t_env
+    t_env_reward: int | None = None  # samples of the world's reward; None: t_env
 
     def check(self) -> None:
-        """Raise a `ParameterError` if a setting makes no sense."""
+        """Raise a `ParameterError` if a setting is out of range."""
         simhash(1, self.functions, self.bits, self.offset, np.random.default_rng(0))
         if self.grid is not None:
             uniform_grid(1, self.grid)
@@ -64,7 +65,7 @@ class BucketPolicy:
     def action(self, observation: Any, label: int, q: int) -> int:
         """The action for an observation, the number of its label and a machine state."""
         bucket = self.buckets.find(observation, label)
-        known = bucket is not None and bucket < len(self.table)  # others have turned up since
+        known = bucket is not None and bucket < len(self.table)  # others are new since then
         return int(self.table[bucket, q]) if known else 0
 
 
@@ -135,14 +136,14 @@ class InBuckets(ModelBased):
 
     def ground(self, simulator: AnySimulator) -> step_loops.Ground:
         """The plane and its buckets, for the compiled loop."""
-        assert isinstance(simulator, PlaneSimulator)  # the trainer sees to it
+        assert isinstance(simulator, PlaneSimulator)  # the trainer ensures it
         plane, position = simulator.problem.plane, simulator.position
         return step_loops.Ground(plane, position, self.buckets.lookup())
 
     def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
-        """Take steps that complete no estimate and lead to nothing new, compiled."""
+        """Take compiled steps, up to one that completes an estimate or reaches something new."""
         ahead = super().fast_forward(simulator, limit)
-        if simulator.s == NOTHING:  # an episode has begun where none had before
+        if simulator.s == NOTHING:  # an episode has started in a new bucket
             self._make_room(simulator.look())
         return ahead
 
@@ -156,7 +157,7 @@ class InBuckets(ModelBased):
         self._make_room(len(arrays["buckets.keys"]) - 1)
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over all of that."""
+        """Restore all of that."""
         prefix = "buckets."
         self.buckets.restore(
             {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}

@@ -60,12 +60,12 @@ def simhash(
     check_range("functions times bits", functions * bits, at_most=MOST_ROWS)
     check_range("offset", offset, at_least=0.0, at_most=1e6)
     rows = rng.standard_normal((functions * bits, 1 + dimension))
-    rows[:, 0] = offset * rows[:, 0] + 1.0  # floor(x + 1) is 1 or more where x is on one side
+    rows[:, 0] = offset * rows[:, 0] + 1.0  # floor(x + 1) is 1 or more if x is on one side
     return _packed(rows, np.ones(len(rows), dtype=np.int64))
 
 
 def uniform_grid(dimension: int, cells: int) -> Projection:
-    """A grid of so many cells along each dimension.
+    """A uniform grid with `cells` cells along each dimension.
 
     >>> uniform_grid(2, cells=10).rows.tolist()
     [[5.0, 5.0, 0.0], [5.0, 0.0, 5.0]]
@@ -87,7 +87,7 @@ def words_of(projection: Projection, x: FloatArray, label: int) -> list[int]:
 def words_of_all(
     projection: Projection, x: FloatArray, labels: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The words of many normalised observations `[n, d]`: what `words_of` says of each."""
+    """The words of many normalised observations `[n, d]`, as `words_of` each."""
     rows = projection.rows
     total = np.tile(rows[:, 0], (len(x), 1))
     for i in range(x.shape[1]):

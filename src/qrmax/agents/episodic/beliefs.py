@@ -27,8 +27,8 @@ _compiled, _inner = compiled, inner
 _bits = cast("Callable[[Any], int]", np.uint64)
 
 _LAYERS = 128
-_TINY = 1e-300  # 1 / total would overflow for what is far below
-_TAIL = 3.442619855899  # where the tail of the normal distribution begins, for so many layers
+_TINY = 1e-300  # far below, 1 / total would overflow
+_TAIL = 3.442619855899  # start of the tail of the normal distribution, for 128 layers
 _AREA = 9.91256303526217e-3  # of each layer
 
 
@@ -46,7 +46,7 @@ _WIDTH, _HEIGHT = _ziggurat()
 
 
 class Worth(NamedTuple):
-    """The scale of the rewards that were added up."""
+    """The scale of the summed rewards."""
 
     lowest: float  # the reward that counts as 0
     span: float  # from there to the reward that counts as 1
@@ -68,7 +68,7 @@ class Prior(NamedTuple):
     optimistic: bool  # they are those of one more successor, of value v_max; else of all states
     lowest: float  # the reward that counts as 0
     span: float  # from there to the reward that counts as 1
-    draws: int  # models at once
+    draws: int  # models sampled at once
 
 
 @_compiled
@@ -91,10 +91,9 @@ def estimate(
 ) -> bool:
     """The empirical model plus a bonus that shrinks with the visit count.
 
-    `settled[x, a]` is the visit count that the belief is of: only pairs that were visited since are
-    looked at again, and `changed[x]` becomes true for these.
-    Returns whether the bonus is known for every count; if not, it is to be extended, and this
-    called again.
+    `settled[x, a]` is the visit count that the belief was computed from: only pairs visited since
+    are computed again, and `changed[x]` becomes true for these.
+    Returns whether the bonus is known for every count; if not, extend it and call this again.
     """
     n, rho, listed, _, tau = seen
     lowest, span, unknown = worth
@@ -147,7 +146,7 @@ def draw_posterior(seen: Seen, prior: Prior, state: Bits, belief: Belief) -> Non
                 total = left
                 for k in range(listed[x]):
                     total += weight[x, k, o]
-                if total < _TINY:  # a tiny prior, and nothing seen
+                if total < _TINY:  # a tiny prior, and no observation
                     total = left = 1.0
                 scale, taken_out = 1.0 / total, 0.0
                 rest[x, o] = left * scale
@@ -233,7 +232,7 @@ def _gamma_around(middle: float, spread: float, state: Bits) -> tuple[float, Bit
         if root > 0.0:
             u, state = uniform(state)
             cube = root * root * root
-            if u < 1.0 - 0.0331 * x * x * x * x:  # mostly spares the logarithms
+            if u < 1.0 - 0.0331 * x * x * x * x:  # mostly avoids the logarithms
                 return middle * cube, state
             if np.log(u) < 0.5 * x * x + middle * (1.0 - cube + np.log(cube)):
                 return middle * cube, state

@@ -1,4 +1,4 @@
-"""A model of the world, and the values at each stage of an episode by it."""
+"""A model of the world, and its value function at each stage of an episode."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from qrmax.planning.finite_horizon import (
 
 
 class EpisodePlan:
-    """Backward induction over what has changed, with the same result as over everything.
+    """Incremental backward induction, with the same result as from scratch.
 
-    A pair that no episode can reach before stage h is not planned for before it, unless the plan is
-    to be for pairs `everywhere`; one that can lead to nothing that has changed is left as it is.
-    A plan that `chooses` notes the greedy actions, too, `choice[h, y, x]`.
+    A pair that no episode can reach before stage h is not planned for at earlier stages, unless the
+    plan is `everywhere`; a pair from which nothing that has changed can be reached keeps its
+    values. A plan that `chooses` records the greedy actions as well, `choice[h, y, x]`.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class EpisodePlan:
         self.outdated = False
 
     def estimate(self, seen: Seen, worth: beliefs.Worth, bonus: beliefs.Bonus) -> bool:
-        """Take the empirical model plus a bonus; returns whether that is known for every count."""
+        """Use the empirical model plus a bonus; returns whether that is known for every count."""
         complete = beliefs.estimate(seen, worth, bonus, self.settled, self.belief, self.stale)
         mark_upstream(self.feeders, self.stale)
         return bool(complete)
 
     def draw(self, seen: Seen, prior: beliefs.Prior, state: np.uint64) -> None:
-        """Take models sampled from the posterior."""
-        with np.errstate(over="ignore"):  # random bits are made by what overflows
+        """Use models sampled from the posterior."""
+        with np.errstate(over="ignore"):  # integer overflow is part of the generator
             beliefs.draw_posterior(seen, prior, state, self.belief)
         self.stale[:] = True
 

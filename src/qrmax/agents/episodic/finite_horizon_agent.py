@@ -122,13 +122,13 @@ class FiniteHorizon(Tabular):
                 config.gamma,
                 config.r_span,
                 (n_y, n_x),
-                hopeful=self.optimistic_prior,
+                optimistic_prior=self.optimistic_prior,
             ),
             models=self.models,
-            everywhere=not self.optimistic_prior,  # else, unreachable pairs play no part
+            everywhere=not self.optimistic_prior,  # else, unreachable pairs have no effect
         )
-        self._best: EpisodePlan | None = None  # the recommended one, once it is asked for
-        self.stage = 0  # the steps that the episode has had
+        self._best: EpisodePlan | None = None  # the recommended policy, planned on demand
+        self.stage = 0  # steps taken in this episode
         self._values = np.empty(actions)
 
     # --- an episode
@@ -176,11 +176,11 @@ class FiniteHorizon(Tabular):
 
     @property
     def episode_over(self) -> bool:
-        """Whether the H steps are taken."""
+        """Whether all H steps have been taken."""
         return self.stage >= self.config.horizon
 
     def counted(self, reward: float) -> float:
-        """The reward to add up: itself; or 1 with a probability that grows with it, else 0."""
+        """The reward to sum up: itself or, if binarized, a Bernoulli sample of its share."""
         if not self.binarize_rewards:
             return reward
         lowest, span = self.config.r_min, self.config.r_span
@@ -194,7 +194,7 @@ class FiniteHorizon(Tabular):
         return (0, s * self.sizes.task_states + q) if self.joint else (q, s)
 
     def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
-        """Take steps that lead to nothing new, compiled, from episode to episode."""
+        """Take compiled steps, episode after episode, up to one that reaches something new."""
         counting = step_loops.EpisodeCounting(
             *self.seen.arrays,
             self.joint,
@@ -227,7 +227,7 @@ class FiniteHorizon(Tabular):
                 simulator.cut()
         return FastForwardResult(steps, None)
 
-    # --- what it has learned
+    # --- the result
 
     def recommendation(self) -> IntArray:
         """The greedy policy on the empirical model, `[h, s, q]`."""
@@ -256,7 +256,7 @@ class FiniteHorizon(Tabular):
         seen, config = self.seen.arrays, self.config
         if self._best is None:
             stages = make_stages(
-                config.horizon, config.gamma, NO_LIMIT, self.done.shape, hopeful=True
+                config.horizon, config.gamma, NO_LIMIT, self.done.shape, optimistic_prior=True
             )
             self._best = EpisodePlan(seen, stages, everywhere=True, chooses=True)
         lowest, span = (config.r_min, config.r_span) if self.binarize_rewards else (0.0, 1.0)
@@ -276,7 +276,7 @@ class FiniteHorizon(Tabular):
         """The number of steps counted, which is all of them."""
         return int(self.seen.arrays.n.sum(dtype=np.int64))
 
-    # --- keeping it
+    # --- saving
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """The counts, and the plan of the episode under way."""
@@ -323,12 +323,12 @@ class FiniteHorizon(Tabular):
             plan.settled[:] = -1
 
     def _check_paid(self, seen: Seen) -> None:
-        """Draws from a Beta distribution that is none would never end: such counts are refused."""
+        """Refuse counts without a Beta posterior: sampling from it would never end."""
         if self.binarize_rewards and not ((seen.rho >= 0.0) & (seen.rho <= seen.n)).all():
             raise ModelError("a pair has paid more often than it was tried")
 
     def _check_belief(self, belief: Belief) -> None:
-        """Compiled code does not look: successors that are none are refused."""
+        """Refuse successors out of range, which compiled code does not check."""
         n_x, room = belief.succ.shape
         fits = all(
             getattr(belief, name).shape == getattr(self.plan.belief, name).shape
@@ -344,7 +344,7 @@ class FiniteHorizon(Tabular):
 
 
 def _growing_last(belief: Belief) -> Belief:
-    """With the axis that grows as successors are found at the end; or back as it was."""
+    """Swap the axis that grows with new successors to the end, or back."""
     return belief._replace(weight=np.ascontiguousarray(belief.weight.swapaxes(1, 2)))
 
 
@@ -359,7 +359,7 @@ def _no_machine(n_x: int) -> TaskModel:
 
 
 def _unread_machine(n_states: int, n_task_states: int) -> TaskModel:
-    """The machine by the world state reached: until that was seen, it stays and rewards nothing."""
+    """The machine by the world state reached; until that is visited, it stays, with reward 0."""
     stay = np.arange(n_task_states, dtype=np.int32)[:, None, None]
     return TaskModel(
         label=np.arange(n_states, dtype=np.int32),

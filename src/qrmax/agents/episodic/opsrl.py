@@ -2,7 +2,7 @@
 
     Q_h(x, a) = max_b  r_b(x, a) + sum_x' p_b(x' | x, a) V_h+1(x')     b = 1..B, clipped at v_h
 
-    p_b(. | x, a) ~ Dirichlet(counts, prior)      one more successor, worth v_h
+    p_b(. | x, a) ~ Dirichlet(counts, prior)      one more successor, of value v_h
     r_b(x, a)     ~ as in PSRL
 
 A state-action pair that was never tried leads to that successor with probability 1.
@@ -26,7 +26,7 @@ from qrmax.seeding import Stream
 class OPSRLConfig(PSRLConfig):
     """Settings of OPSRL."""
 
-    samples: int = 8  # B, the draws at once
+    samples: int = 8  # B, the models sampled at once
 
     def __post_init__(self) -> None:
         PSRLConfig.__post_init__(self)

@@ -52,7 +52,7 @@ class PSRL(FiniteHorizon):
     ) -> None:
         super().__init__(sizes, config, rng, experience)
         self.prior = beliefs.Prior(
-            float(config.prior),  # a whole number of 10**30 is none that compiled code takes
+            float(config.prior),  # compiled code takes no integer as large as 10**30
             self.optimistic_prior,
             float(config.r_min),
             float(config.r_span),
