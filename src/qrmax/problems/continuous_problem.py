@@ -1,8 +1,8 @@
 """NMRDPs whose states are positions in a plane, and their simulator.
 
 The counterpart of `Problem` for real-valued positions: a world, a labelling function, and a
-task. The world is a plane of cells (see `plane.py`); a label belongs to the cell that a move ends
-in, and so does the end of an episode.
+task. The world is a plane of cells (see `plane.py`); the cell that a move ends in determines the
+label, and whether the episode ends.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ContinuousProblem:
         self.world = world
         self._check()
         self.table = machine.table(self.labels)
-        machine.reset(self.labels[self.label[start]])  # a TaskError where that is left to chance
+        machine.reset(self.labels[self.label[start]])  # a TaskError if that is random
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
         if self.done()[start, self.start_task_state]:
@@ -105,8 +105,8 @@ class ContinuousProblem:
     def positions(self, observations: FloatArray) -> FloatArray:
         """Observations `[n, d]` as positions in cells, `[n, 2]`; a line runs at y = 0.5.
 
-        One that rounding has moved off a border of cells, where walls may be, is put back there;
-        one outside the plane is put at its border.
+        One that rounding has moved off a border of cells, where walls may be, is moved back; one
+        outside the plane is moved to its border.
         """
         at = np.full((len(observations), 2), 0.5)
         at[:, : observations.shape[1]] = observations / self.plane.scale
@@ -147,7 +147,7 @@ class ContinuousProblem:
         return float(env.min() + task.min()), float(env.max() + task.max())
 
     def _check(self) -> None:
-        """Arrays that do not fit would send a move out of the plane, or the label of another."""
+        """Refuse arrays that do not fit: moves could leave the plane, or read wrong labels."""
         check_plane(self.plane)
         n_cells = len(self.plane.wall)
         if self.label.shape != (n_cells,) or self.terminal.shape != (n_cells,):
@@ -176,9 +176,9 @@ class ContinuousProblem:
 
 
 class PlaneSimulator:
-    """Plays a continuous problem with a random stream of its own.
+    """Simulates a continuous problem with a random stream of its own.
 
-    `perceive` says what a learner makes of an observation and its label: that is the state `s`.
+    `perceive` maps an observation and its label to the state `s` of the agent.
     """
 
     def __init__(
@@ -190,11 +190,11 @@ class PlaneSimulator:
         self.perceive = perceive
         self.position = np.zeros(2)  # compiled loops write here, too
         self.state = np.array([0, 0, 0, 1, 0], dtype=np.int64)
-        self._seen: Any = None  # what was perceived last, where that is no number
+        self._seen: Any = None  # the state perceived last, if it is not a number
 
     @property
     def s(self) -> Any:
-        """The state, as it was perceived last."""
+        """The state perceived last."""
         return int(self.state[S]) if self._seen is None else self._seen
 
     @property
@@ -204,7 +204,7 @@ class PlaneSimulator:
 
     @property
     def over(self) -> bool:
-        """Whether the episode is over, so that the next step needs a reset before."""
+        """Whether the episode is over, so that a reset is needed before the next step."""
         return bool(self.state[OVER])
 
     @property
@@ -233,11 +233,11 @@ class PlaneSimulator:
         self.position[:] = (x, y)
 
     def look(self) -> Any:
-        """Perceive what is observed now."""
+        """Perceive the current observation."""
         label = int(self.world.label[self.place])
         seen = self.perceive(self.observation(), label)
         if isinstance(seen, int):
-            self.state[S] = seen  # compiled loops go on from there
+            self.state[S] = seen  # compiled loops continue from there
         else:
             self._seen = seen
         return seen

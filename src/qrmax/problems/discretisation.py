@@ -1,28 +1,28 @@
 """A continuous problem on a fine grid: numbered points instead of positions.
 
 Every cell has points of its own, in equal parts along each side, borders included. A function on
-the plane is its values at these points, interpolated in between, within each cell. So its mean over
-where a move can end is a sum over points,
+the plane is its values at these points, interpolated in between, within each cell. So its
+expectation over the end of a move is a sum over points,
 
-    E f(x', y') = sum_i E w_i(x', y') f(point i)        w_i: what point i weighs in interpolating
+    E f(x', y') = sum_i E w_i(x', y') f(point i)        w_i: interpolation weight of point i
 
-and E w_i is the probability of going to point i. Nothing is sampled for it: a move goes along x,
-then along y, with independent noise, and along one axis the weights are polynomials in pieces,
-whose means over a normal number are known. So the probability of each cell, and with it of each
-label, reward and end, is that of the true move, however near a border it begins and however small
-the noise is beside the grid; nodes in place of the noise would be off by up to a node there. What
-would land beyond a wall stands at it.
+and E w_i is the transition probability to point i. Nothing is sampled for it: a move goes along x,
+then along y, with independent noise, and along one axis the weights are piecewise polynomials,
+whose expectations over a normal distribution are known. So the probability of each cell, and with
+it of each label, reward and termination, is that of the true move, however near a border it begins
+and however small the noise is relative to the grid; quadrature nodes in place of the noise would be
+off by up to a node there. Probability mass beyond a wall is put at the wall.
 
-Interpolating between two points as a straight line does makes a move noisier, by 1/6 of their
-distance squared on average: half as noisy again as it is, where they are three standard deviations
-apart. So the lines are bent. With u from 0 to 1 between points 0 and 1, and D_i the second
-difference at point i, the cubic through points -1, 0, 1, 2 is
+Linear interpolation between two points adds variance to a move, 1/6 of their distance squared on
+average: half as much again as the noise, if they are three standard deviations apart. So the
+interpolation is cubic. With u from 0 to 1 between points 0 and 1, and D_i the second difference at
+point i, the cubic through points -1, 0, 1, 2 is
 
     f(u) = (1 - u) f(0) + u f(1) - u (1 - u) (2 - u) / 6 D_0 - u (1 - u) (1 + u) / 6 D_1
 
-and a second difference in f puts 2 e on a point and takes e off both neighbours; they give no more
-than they have, as probabilities must. At the border of a cell it is the parabola through its first
-or last three points.
+and a second difference in f adds 2 e to a point and takes e off both neighbours, limited so that no
+probability becomes negative. At the border of a cell it is the parabola through its first or last
+three points.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ IndexArray = NDArray[np.int64]
 
 FAR = 8.0  # standard deviations: nothing lands farther than this
 LIKELY = 4.0  # standard deviations: hardly anything lands farther than this
-NEGLIGIBLE = 1e-4  # points so much less likely than the likeliest are left out
-AT_ONCE = 2**19  # how many successors are worked out at a time
-MOST = 2**29  # successors altogether: some gigabytes
+NEGLIGIBLE = 1e-4  # points less likely than this, relative to the likeliest, are left out
+AT_ONCE = 2**19  # successors computed per block
+MOST = 2**29  # successors in all: some gigabytes
 MOST_PARTS = 256
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -56,13 +56,13 @@ class FineGrid:
     """The points of a plane.
 
     Point (i, j) of a cell, counted along x and y from its upper left corner, is state
-    (cell * rows + j) * columns + i, where a cell has so many rows and columns of points.
+    (cell * rows + j) * columns + i, for cells of `rows` x `columns` points.
     """
 
     def __init__(self, plane: Plane, per_cell: tuple[int, int]) -> None:
         self.plane = plane
         self.per_cell = per_cell
-        self.x = np.linspace(0.0, 1.0, per_cell[0] + 1)  # [i], where points are in their cell
+        self.x = np.linspace(0.0, 1.0, per_cell[0] + 1)  # [i], offsets of points in their cell
         self.y = np.linspace(0.0, 1.0, per_cell[1] + 1)  # [j]
         if len(plane.scale) == 1:
             self.y = np.array([0.5])  # a line: nothing moves across it
@@ -83,7 +83,7 @@ class FineGrid:
         return np.repeat(np.arange(len(self.plane.wall)), self.size)
 
     def around(self, x: FloatArray, y: FloatArray) -> tuple[IndexArray, FloatArray]:
-        """The points around each position, in its own cell, and what each weighs, `[n, 4]`."""
+        """The points around each position, in its own cell, and their weights, `[n, 4]`."""
         i, right = _between(x - np.floor(x), len(self.x) - 1)
         j, below = _between(y - np.floor(y), len(self.y) - 1)
         cell = np.floor(y).astype(np.int64) * self.plane.columns + np.floor(x).astype(np.int64)
@@ -98,8 +98,8 @@ class FineGrid:
 def discretise(problem: ContinuousProblem, per_cell: int | tuple[int, int]) -> Problem:
     """A continuous problem as one over the points of a fine grid.
 
-    `per_cell` is into how many parts a cell is cut along each side, or along x and along y. The
-    `world` of what comes out is the `FineGrid`.
+    `per_cell` is the number of parts of a cell along each side, or along x and along y. The `world`
+    of the new problem is the `FineGrid`.
 
     >>> import qrmax
     >>> discretise(qrmax.make("continuous/line/ab"), per_cell=4)
@@ -124,7 +124,7 @@ def discretise(problem: ContinuousProblem, per_cell: int | tuple[int, int]) -> P
         start=start,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QRMaxWarning)  # what there is to warn of was said before
+        warnings.simplefilter("ignore", QRMaxWarning)  # the continuous problem has warned already
         return Problem(
             mdp,
             problem.machine,
@@ -139,13 +139,13 @@ def discretise(problem: ContinuousProblem, per_cell: int | tuple[int, int]) -> P
 class _Axis(NamedTuple):
     """End points of moves along one axis: the m-th of the likely ones, and its probability.
 
-    Cells that can be left equally far back and forth are of one kind, and share an entry.
+    Cells with walls at the same distances back and forth are of one kind, and share an entry.
     """
 
     kind: IndexArray  # [cell]
     way: IndexArray  # [a]
-    shift: IndexArray  # [kind, way, point, m]: by how many cells
-    point: IndexArray  # [kind, way, point, m]: which point of the cell there
+    shift: IndexArray  # [kind, way, point, m]: in cells
+    point: IndexArray  # [kind, way, point, m]: the point in the cell reached
     weight: FloatArray  # [kind, way, point, m]
 
 
@@ -164,7 +164,7 @@ def _successors(problem: ContinuousProblem, grid: FineGrid) -> tuple[NDArray[np.
     succ = np.zeros((grid.n_states, n_actions, width), dtype=np.int32)
     prob = np.zeros(succ.shape)
     at = grid.n_states
-    while parts:  # each is let go of once it is in its place
+    while parts:  # each is freed once it is copied
         row = parts.pop()
         at -= len(row[0][0])
         for a, (points, chances) in enumerate(row):
@@ -174,7 +174,7 @@ def _successors(problem: ContinuousProblem, grid: FineGrid) -> tuple[NDArray[np.
 
 
 def n_successors(problem: ContinuousProblem, grid: FineGrid) -> int:
-    """About how many successors all actions have on a grid together."""
+    """The approximate number of successors of all actions on a grid."""
     spread = np.ceil(2.0 * LIKELY * problem.plane.noise * grid.per_cell) + 2.0
     return int(grid.n_states * problem.n_actions * np.minimum(spread, grid.n_states).prod())
 
@@ -199,7 +199,7 @@ def _block(
 
 
 def _likely(points: IndexArray, weights: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
-    """The points of each row that are not negligible, moved to its front; they share it all."""
+    """The points of each row that are not negligible, moved to its front and renormalised."""
     likely = _not_negligible(weights)
     row, column = np.nonzero(likely)
     place = likely.cumsum(axis=1)[row, column] - 1
@@ -249,19 +249,19 @@ def _axis(grid: FineGrid, offsets: FloatArray, axis: int) -> _Axis:
 def _without_walls(offsets: FloatArray, ways: FloatArray, noise: float, far: int) -> FloatArray:
     """The probability of the points up to `far` cells away, `[way, point, cell, point]`.
 
-    What goes even farther stands at the last point on that side.
+    Probability mass beyond that is put at the last point on that side.
     """
     parts = len(offsets) - 1
     if parts == 0:  # across a line, where nothing moves
         return np.ones((len(ways), 1, 1, 1))
     border = np.arange(-far * parts, (far + 1) * parts + 1) / parts
-    start = np.minimum(offsets, 1.0 - NEAR)  # the last point is within its cell, too
+    start = np.minimum(offsets, 1.0 - NEAR)  # the last point is also within its cell
     ahead = (start + ways[:, None])[..., None] - border  # [way, point, border]
     if noise > NEAR:
         beyond = 0.5 * (1.0 + _erf(ahead / (noise * math.sqrt(2.0))))
         density = np.exp(-0.5 * (ahead / noise) ** 2) / math.sqrt(2.0 * math.pi)
     else:
-        ahead = np.round(ahead, 12)  # or rounding would say on which side of a border it ends
+        ahead = np.round(ahead, 12)  # rounding errors must not decide the side of a border
         beyond, density = (ahead >= 0.0).astype(np.float64), np.zeros_like(ahead)
     by_cell = (len(ways), len(offsets), 2 * far + 1, parts)
     m0, m1, m2, m3 = (
@@ -294,7 +294,7 @@ def _moments(
 
 
 def _bend(weight: FloatArray, bend: FloatArray, skew: FloatArray) -> None:
-    """From linear interpolation to cubic, as far as no weight becomes negative.
+    """Turn linear interpolation into cubic, limited so that no weight becomes negative.
 
     `bend` and `skew` are E[u (1 - u)] and E[u u (1 - u)] between each point and the next.
     """
@@ -319,7 +319,7 @@ def _beside(gain: FloatArray) -> FloatArray:
 
 
 def _stopped(free: FloatArray, far: int, back: int, forth: int) -> FloatArray:
-    """The same with walls so many cells back and forth: what is beyond one stands at it."""
+    """The same with walls `back` and `forth` cells away: mass beyond a wall is put at it."""
     weight = np.zeros_like(free)
     first, last = far - back, far + forth
     weight[:, :, first : last + 1] = free[:, :, first : last + 1]
@@ -343,7 +343,7 @@ def _reach(plane: Plane, axis: int) -> tuple[IndexArray, IndexArray]:
 
 
 def _between(offset: FloatArray, parts: int) -> tuple[IndexArray, FloatArray]:
-    """The last point at or before each offset in a cell, and how near the next one is."""
+    """The last point at or before each offset in a cell, and the weight of the next one."""
     if parts == 0:
         return np.zeros(len(offset), dtype=np.int64), np.zeros(len(offset))
     point = np.minimum((offset * parts).astype(np.int64), parts - 1)

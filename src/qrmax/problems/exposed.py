@@ -1,12 +1,12 @@
 """MDPs of Gymnasium environments that expose their model (FrozenLake, CliffWalking, Taxi, ...).
 
 Such an environment has a table `P[s][a] = [(probability, s', reward, terminated), ...]`. In a
-`TabularMDP` it is the state that ends an episode, here it is the transition. So
+`TabularMDP` states are terminal, here transitions are. So
 
-    a state that every transition into it terminates in    is terminal
-    one that only some terminate in, or that is a start    gets a terminal copy, added at the end
+    a state into which every transition terminates           is terminal
+    one into which only some do, or that is an initial state gets a terminal copy, added at the end
 
-and the states 0, 1, ... are the observations. Everything is looked at by its attributes, so that
+and the states 0, 1, ... are the observations. Only attributes of the environment are read, so that
 Gymnasium itself is not needed here.
 """
 
@@ -41,7 +41,7 @@ HARMLESS = (
     "RenderCollection",
     "TimeLimit",
 )
-"""Wrappers of Gymnasium's that leave observations, actions, rewards and terminations alone."""
+"""Gymnasium's wrappers that do not change observations, actions, rewards and terminations."""
 
 
 class Exposed(NamedTuple):
@@ -51,11 +51,11 @@ class Exposed(NamedTuple):
     origin: NDArray[np.int32]  # [s]: the observation in state s
     max_episode_steps: int | None
     name: str
-    tasked: Any  # the layer with the task, a `TaskWrapper`; None where there is none
+    tasked: Any  # the layer with the task, a `TaskWrapper`; None if there is none
 
 
 def exposed_model(env: Any) -> Exposed:
-    """Read the model of an environment; a `ModelError` where it exposes none."""
+    """Read the model of an environment; a `ModelError` if it exposes none."""
     inner, tasked, limit = _through_wrappers(env)
     table = getattr(inner, "P", None)
     if table is None:
@@ -115,7 +115,7 @@ def exposed_problem(
     split = split_by_label(mdp, numbers, start=0)
     return Problem(
         split.mdp,
-        machine.without_start_label(),  # as a TaskWrapper does: there was no step yet
+        machine.without_start_label(),  # as in a TaskWrapper: there is no transition yet
         names,
         split.label,
         origin=model.origin[split.origin],
@@ -204,7 +204,7 @@ def observed_labels(
 def transition_labels(
     labels: Callable[..., Iterable[str]], model: Exposed
 ) -> tuple[list[Label], NDArray[np.int32]]:
-    """The labels of the transitions, and their numbers `[s, a, k]`; number 0 has nothing true."""
+    """The labels of the transitions, and their numbers `[s, a, k]`; number 0 is the empty label."""
     mdp, origin = model.mdp, model.origin
     numbers: dict[Label, int] = {frozenset(): 0}
     label = np.zeros(mdp.succ.shape, dtype=np.int32)
@@ -216,7 +216,7 @@ def transition_labels(
 
 
 class NoInfo(dict[str, Any]):
-    """The `info` of a transition that has not happened: nothing can be asked of it."""
+    """The `info` of a transition in a model: access to any key is an error."""
 
     @staticmethod
     def _refuse(key: object, *_: object) -> Any:
@@ -232,14 +232,14 @@ class NoInfo(dict[str, Any]):
         return bool(self._refuse(key))
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Refuse to answer."""
+        """Raise the error."""
         return self._refuse(key, default)
 
 
 def _through_wrappers(env: Any) -> tuple[Any, Any, int | None]:
     """The layer with the model, that with the task, and the time limit.
 
-    An error where a wrapper changes the model.
+    An error if a wrapper changes the model.
     """
     if not hasattr(env, "unwrapped"):
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""MDPs with a labelling function and names: what model checkers exchange."""
+"""MDPs with a labelling function and names, as model checkers exchange them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,13 @@ class LabelledMDP:
     >>> model.problem("F there")
     Problem('model/F there': 2 states x 2 task states, 1 actions)
 
-    `label[s]` numbers the label of state `s` in `labels`; without both, nothing is true anywhere.
+    Arguments:
+        mdp: the MDP.
+        labels: the distinct labels, each a set of propositions; by default the empty one alone.
+        label: `label[s]` numbers the label of state `s` in `labels`; by default 0 for all states.
+        state_names: a name for each state.
+        action_names: a name for each action: a letter or _, then letters, digits, _ . -
+        name: the name of the model, for messages and files.
     """
 
     def __init__(
@@ -69,7 +75,7 @@ class LabelledMDP:
 
     @staticmethod
     def of(model: LabelledMDP | TabularMDP | Problem) -> LabelledMDP:
-        """A plain MDP without labels; a problem as the product of its MDP and its task."""
+        """A `TabularMDP` without labels; a problem as the product of its MDP and its task."""
         match model:
             case LabelledMDP():
                 return model
@@ -93,7 +99,14 @@ class LabelledMDP:
         max_episode_steps: int | None = None,
         name: str | None = None,
     ) -> Problem:
-        """The problem of this MDP and a task; without one, its own rewards are all there is."""
+        """The problem of this MDP and a task.
+
+        Arguments:
+            task: a `RewardMachine`, or what `load_task` takes; without one, the rewards are those
+                of the MDP alone.
+            max_episode_steps: the step after which episodes are truncated; None for never.
+            name: its name; by default those of the model and the task.
+        """
         if task is None:
             machine = RewardMachine([], initial="going", states=["going"], name="rewards")
         else:
@@ -116,7 +129,7 @@ class LabelledMDP:
 
 
 def is_action_name(text: str) -> bool:
-    """Whether files of model checkers can name an action so."""
+    """Whether this can be the name of an action in files of model checkers."""
     return _ACTION.fullmatch(text) is not None
 
 
@@ -166,7 +179,7 @@ def world_of(problem: Problem) -> LabelledMDP:
 
 
 def _places(problem: Problem) -> list[str]:
-    """The names of the MDP's states: column x and row y where they are cells of a map."""
+    """The names of the MDP's states: column x and row y if they are cells of a map."""
     width = getattr(problem.world, "width", None)
     if width is None:
         return [str(s) for s in range(problem.n_states)]
@@ -174,7 +187,7 @@ def _places(problem: Problem) -> list[str]:
 
 
 def _moves(problem: Problem) -> list[str] | None:
-    """The names of the actions where they are moves on a map."""
+    """The names of the actions if they are moves on a map."""
     moves = ("up", "right", "down", "left", "stay")
     on_map = problem.world is not None and problem.n_actions in (4, 5)
     return [*moves[: problem.n_actions]] if on_map else None

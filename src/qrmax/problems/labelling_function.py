@@ -16,7 +16,7 @@ LabelsOfTransitions = Callable[[Any, Any, Any, Info], Iterable[str]]
 
 
 class ByObservation:
-    """The labelling function of a mapping: the label of each observation, nothing for others."""
+    """The labelling function of a mapping from observations to labels; empty for others."""
 
     def __init__(self, labels: Mapping[Any, Iterable[str]]) -> None:
         self.labels = {
@@ -63,7 +63,7 @@ class Labelling:
             self._by_observation = {
                 s: self.reader.read(label) for s, label in labels.labels.items()
             }
-        self.function = given  # whichever it is
+        self.function = given  # of observations or of transitions
         self.of_observations = labels
         self.of_transitions = transition_labels
         what = "labels" if transition_labels is None else "transition_labels"
@@ -72,7 +72,7 @@ class Labelling:
     def start(self, observation: Any, info: Info) -> tuple[int, Reading]:
         """The machine state at the start of an episode, and the label read.
 
-        A labelling function of transitions says nothing of the first observation.
+        A labelling function of transitions gives no label to the first observation.
         """
         if self.of_observations is None:
             return self.reader.machine.index(self.reader.machine.initial), self.reader.read(())

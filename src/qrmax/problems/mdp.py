@@ -1,8 +1,8 @@
 """A Markov decision process as successor lists.
 
-State `s` and action `a` lead to `succ[s, a, k]` with probability `prob[s, a, k]`, paying
+State `s` and action `a` lead to `succ[s, a, k]` with probability `prob[s, a, k]` and reward
 `reward[s, a, k]`. Lists of different lengths are padded with probability 0. Terminal states end the
-episode: what the lists say there is never used. Memory is linear in |S||A|k; nothing is |S| x |S|.
+episode: their lists are never used. Memory is linear in |S||A|k; no array is |S| x |S|.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class TabularMDP:
     Arguments:
         succ: `succ[s, a, k]` is the k-th successor of state s and action a.
         prob: `prob[s, a, k]` is its probability; pad shorter lists with probability 0.
-        reward: `reward[s, a, k]` is the reward of that transition; 0 by default.
+        reward: `reward[s, a, k]` is the reward of the transition; 0 by default.
         terminal: `terminal[s]` is whether episodes end in state s; none by default.
         start: the initial state, or a distribution over initial states.
 
-    The arrays are checked, and read-only here from then on. They are copied only if their type
-    differs: do not change your own afterwards.
+    The arrays are checked, and read-only in the MDP. They are copied only if their type differs:
+    do not change your own afterwards.
     """
 
     succ: NDArray[np.int32]  # [s, a, k]
@@ -83,7 +83,13 @@ class TabularMDP:
         terminal: ArrayLike | None = None,
         start: int | ArrayLike = 0,
     ) -> TabularMDP:
-        """From matrices `transition[s, a, s']` and `reward[s, a, s']`, for small problems.
+        """Make an MDP from dense matrices, for small problems.
+
+        Arguments:
+            transition: `transition[s, a, s']` is a transition probability.
+            reward: `reward[s, a, s']` is the reward of the transition; 0 by default.
+            terminal: `terminal[s]` is whether episodes end in state s; none by default.
+            start: the initial state, or a distribution over initial states.
 
         >>> TabularMDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]]).succ.tolist()
         [[[0, 1]], [[1, 0]]]
@@ -106,7 +112,7 @@ class TabularMDP:
 
     @staticmethod
     def from_gymnasium(env: Any) -> TabularMDP:
-        """From a Gymnasium environment that exposes its model in `env.unwrapped.P`.
+        """Make an MDP from a Gymnasium environment that exposes its model, `env.unwrapped.P`.
 
         FrozenLake, CliffWalking and Taxi do.
 
@@ -145,7 +151,7 @@ class TabularMDP:
         return np.asarray(np.einsum("sak,sak->sa", self.prob, self.reward))
 
     def nominal(self) -> TabularMDP:
-        """The same MDP, but the most likely outcome is certain (the first of equals)."""
+        """The deterministic MDP of most likely outcomes (the first of equals)."""
         best = self._likelihood().argmax(axis=2)[:, :, None]
         return TabularMDP(
             np.take_along_axis(self.succ, best, axis=2),
@@ -178,7 +184,7 @@ class TabularMDP:
         _refuse(~in_range, "succ", self.succ, f"allowed: 0 to {self.n_states - 1}")
         fair = (self.prob >= 0) & (self.prob <= 1 + MASS_TOLERANCE)
         _refuse(~fair, "prob", self.prob, "allowed: 0 to 1")
-        small = np.abs(self.reward) < MOST_REWARD  # what is larger adds up to infinity
+        small = np.abs(self.reward) < MOST_REWARD  # sums of larger ones overflow
         _refuse(
             ~small, "reward", self.reward, f"allowed: finite numbers below {MOST_REWARD:g} in size"
         )

@@ -1,4 +1,4 @@
-"""MDPs as files: the suffix says in which format.
+"""MDPs as files, in the format of their suffix.
 
 .drn     Storm's explicit format      read and written
 """
@@ -21,12 +21,16 @@ MAX_BYTES = 2**30  # a line for each successor: some ten million of them
 
 
 def save_model(model: LabelledMDP | TabularMDP | Problem, path: str | os.PathLike[str]) -> None:
-    """Write an MDP to a file, whole or not at all, in the format that its suffix says.
+    """Write an MDP to a file, whole or not at all.
 
-    Of a problem it is the product of its MDP and its task, which is labelled `success` where the
-    task has succeeded; `qrmax.LabelledMDP` is for what else is to be written. Names and labels are
-    kept, numbers to the last digit; a reward is that of a state and an action, the mean over
-    successors. Where the start is random, a state is added that draws it, in a step of its own.
+    Names and labels are kept, and all digits of numbers; a reward is that of a state-action pair,
+    the mean over successors. If the initial state is random, a state is added that draws it, in a
+    step of its own.
+
+    Arguments:
+        model: the MDP. Of a `Problem`, the product of its MDP and its task is written, whose states
+            are labelled `success` if the task has succeeded; make a `qrmax.LabelledMDP` for others.
+        path: the path of the file; its suffix is the format.
     """
     suffix = _suffix(path)
     write_whole(path, _FORMATS[suffix].format(LabelledMDP.of(model)).encode())
@@ -37,9 +41,13 @@ def load_model(
 ) -> LabelledMDP:
     """Read an MDP from a file of a model checker; its `problem(task)` makes a problem of it.
 
-    `reward` names the reward model that is meant where there are several, `start` the number of the
-    state in which episodes start where not just one is labelled `init`. States that are labelled
-    `terminal` or `deadlock` and can only stay there for nothing, or have no choice, end episodes.
+    A state is terminal if it has no choices, or if it is labelled `terminal` or `deadlock` and is
+    absorbing without reward.
+
+    Arguments:
+        path: the path of the file; its suffix is the format.
+        reward: the name of the reward model, if there are several.
+        start: the number of the initial state, if not exactly one is labelled `init`.
     """
     suffix = _suffix(path)
     model: LabelledMDP = _FORMATS[suffix].parse(
@@ -50,7 +58,7 @@ def load_model(
 
 
 def check_format(path: str | os.PathLike[str]) -> None:
-    """Raise an `UnknownNameError` unless models can be files of this suffix."""
+    """Raise an `UnknownNameError` unless the suffix is that of a format of models."""
     _suffix(path)
 
 

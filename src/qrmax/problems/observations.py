@@ -1,8 +1,8 @@
-"""Observations that are not numbered states: a box of real numbers, scaled to [-1, 1].
+"""Real-valued observations: a box of real numbers, normalised to [-1, 1].
 
-Learners see an observation normalised: a dimension with bounds is scaled to them, and what lies
-outside is clipped; one without (a velocity, say) is squashed, x / (1 + |x|). What is no observation
-(another shape, NaN, infinite) is an error, never a number.
+Agents get normalised observations: a dimension with bounds is scaled to them, and clipped; one
+without (a velocity, say) is squashed, x / (1 + |x|). An invalid observation (another shape, NaN,
+infinite) is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FAR = 1e30  # bounds beyond this are no bounds: environments use the largest flo
 class Scaling(NamedTuple):
     """Scaling of each dimension to a number from -1 to 1, for compiled code.
 
-    x, clipped, becomes 2 (x - low) / (high - low) - 1, or, where `squashed`, x / (1 + |x|).
+    x, clipped, becomes 2 (x - low) / (high - low) - 1, or, if `squashed`, x / (1 + |x|).
     """
 
     low: NDArray[np.float64]  # [d]
@@ -91,7 +91,7 @@ class Observations:
                 f"the observations are {shown(observations)}; needed: many of them, [n, d]"
             )
         if x.shape[1:] != self.low.shape or not np.isfinite(x).all():
-            x = np.stack([self.check(row) for row in x])  # which says what is wrong
+            x = np.stack([self.check(row) for row in x])  # raises the error
         return x
 
     def _scaled(self, x: NDArray[np.float64]) -> NDArray[np.float64]:

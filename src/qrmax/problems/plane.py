@@ -1,7 +1,7 @@
 """Dynamics in a plane of cells: real-valued positions, walls, and noise.
 
-Positions are measured in cells: (x, y) lies in column floor(x) and row floor(y). A move goes some
-way in its direction, plus noise,
+Positions are measured in cells: (x, y) lies in column floor(x) and row floor(y). A move adds the
+direction of its action and noise,
 
     (x', y') = (x, y) + direction[a] + noise * (g_x, g_y)        g normal, independent
 
@@ -28,11 +28,11 @@ LONGEST = 2**20  # cells along a side: farther from 0, numbers are too coarse fo
 
 
 class Plane(NamedTuple):
-    """A continuous world as the arrays that moving in it takes."""
+    """The dynamics of a continuous world, as arrays."""
 
     direction: FloatArray  # [a, 2], in cells
     noise: FloatArray  # [2], in cells
-    wall: NDArray[np.bool_]  # [cell, 4]: what cannot be left up, right, down, left
+    wall: NDArray[np.bool_]  # [cell, 4]: whether it cannot be left up, right, down, left
     columns: int
     reward: FloatArray  # [cell]: the reward of the world for arriving there
     scale: FloatArray  # [d]: an observation is the position in other units, d numbers of it
@@ -71,7 +71,7 @@ def check_plane(plane: Plane) -> None:
 
 
 def gaussian(u: float, v: float) -> tuple[float, float]:
-    """Two independent normal numbers from two uniform ones in [0, 1) (Box and Muller)."""
+    """Two independent normal variates from two uniform ones in [0, 1) (Box and Muller)."""
     radius = math.sqrt(-2.0 * math.log(1.0 - u))
     angle = 2.0 * math.pi * v
     return radius * math.cos(angle), radius * math.sin(angle)
@@ -117,7 +117,7 @@ def moves(
     g_x: FloatArray,
     g_y: FloatArray,
 ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    """Many moves at once: what `move` says of each."""
+    """Many moves at once: `move`, vectorised."""
     direction, noise = plane.direction[a], plane.noise
     cell = np.floor(y).astype(np.int64) * plane.columns + np.floor(x).astype(np.int64)
     x, cell = _all_along(plane, x, direction[:, 0] + noise[0] * g_x, cell, axis=0)

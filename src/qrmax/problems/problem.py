@@ -5,8 +5,8 @@ After a step from `s` to `s'` the machine reads the label of `s'`:
     P(s', j | s, q, a) = P(s' | s, a) P(j | q, s')
     R(s, q, a, s', j)  = R_E(s, a, s') + R_Q(q, s', j)
 
-where outcome j of the machine leads to its state eta(q, s', j); a machine that is not random has
-one outcome.
+where outcome j of the machine leads to its state eta(q, s', j); a deterministic machine has one
+outcome.
 
 An episode ends when the world ends it (`mdp.terminal`) or the task does (a terminal machine
 state).
@@ -47,7 +47,7 @@ class Problem:
         label: `label[s]` numbers the label of state `s` in `labels`.
         max_episode_steps: the step after which episodes are truncated; None for never.
         name: its name, for messages and files.
-        world: a map or the like of which the states are states, for drawing.
+        world: the map whose cells the states are, or the like, for drawing.
         origin: `origin[s]` is the observation of an environment in state `s`, if that is not `s`.
     """
 
@@ -96,10 +96,18 @@ class Problem:
         start_label: int = 0,
         **options: Any,
     ) -> Problem:
-        """A problem in which labels belong to steps: `label[s, a, k]` is that of `succ[s, a, k]`.
+        """Make a problem whose labelling function is one of transitions.
 
-        Its states are those of `mdp`, split up by the label that is read on the way to them; see
-        `step_labels`. `start_label` is what is read at the start.
+        Its states are those of `mdp`, split by the label of the transition into them; see
+        `step_labels`.
+
+        Arguments:
+            mdp: the MDP.
+            machine: the task.
+            labels: the distinct labels, each a set of propositions.
+            label: `label[s, a, k]` numbers the label of the transition to `mdp.succ[s, a, k]`.
+            start_label: the number of the label that is read at the start of an episode.
+            options: further arguments of `Problem`.
         """
         split = split_by_label(mdp, label, start_label)
         return Problem(split.mdp, machine, labels, split.label, **options)
@@ -113,10 +121,10 @@ class Problem:
         transition_labels: LabelsOfTransitions | None = None,
         env_reward: bool | None = None,
     ) -> Problem:
-        """The exact problem of a Gymnasium environment that exposes its model, with a task.
+        """Make the exact problem of a Gymnasium environment that exposes its model, with a task.
 
         `env` is a `TaskWrapper`, or else `task`, `labels` (or `transition_labels`) and `env_reward`
-        are given here, as `TaskWrapper` takes them.
+        are given here; see `TaskWrapper` for these arguments.
 
         >>> import gymnasium, qrmax
         >>> problem = qrmax.Problem.from_gymnasium(
@@ -128,20 +136,20 @@ class Problem:
         >>> round(qrmax.solve(problem, gamma=0.99).start_value, 4)
         0.7701
 
-        So it can be solved, runs stop when they are near the optimum, and training is compiled.
-        `run.watch(env)` plays what was learned in the environment, in its `TaskWrapper`. Episodes
-        are truncated at the environment's time limit. Labels may depend on observations and
-        actions, not on `info`, which is no part of a model.
+        So it can be solved, runs stop near the optimum, and training is compiled. `run.watch(env)`
+        rolls out the learned policy in the environment, in its `TaskWrapper`. Episodes are
+        truncated at the environment's time limit. Labels may depend on observations and actions,
+        not on `info`, which is no part of a model.
         """
         from qrmax.problems.exposed import exposed_problem
 
         return exposed_problem(env, task, labels, transition_labels, env_reward)
 
     def state_of(self, observation: int, info: Any = None) -> int:
-        """The number of the state in which the environment shows this observation.
+        """The number of the state with this observation.
 
-        They are the same, unless states were split up by the label read on the way to them; that is
-        in `info`, as a `TaskWrapper` tells it.
+        They are the same, unless states were split by the label of the transition into them; then
+        `info`, as returned by a `TaskWrapper`, has the label.
         """
         if self.origin is None:
             return observation
@@ -208,7 +216,7 @@ class Problem:
         return float(env.min()) + float(task.min()), float(env.max()) + float(task.max())
 
     def product(self) -> TabularMDP:
-        """The process over pairs that joint-space learners see: pair (s, q) is state s |Q| + q."""
+        """The product MDP, for joint-space learners: pair (s, q) is state s |Q| + q."""
         n_q = self.n_task_states
         mdp, table = self.mdp, self.table
         succ_label = self.label[mdp.succ]  # [s, a, k]
@@ -228,9 +236,9 @@ class Problem:
         )
 
     def nominal(self) -> Problem:
-        """The same problem, but the most likely outcome of each action is certain.
+        """The same problem, with the deterministic MDP of most likely outcomes.
 
-        Only the world is made certain: a random machine stays as it is.
+        Only the MDP becomes deterministic: a stochastic reward machine stays as it is.
         """
         nominal = copy.copy(self)
         nominal.mdp = self.mdp.nominal()
@@ -244,7 +252,7 @@ class Problem:
         )
 
     def _check_start(self) -> None:
-        """The machine has read the start before anything can be drawn: that must be certain."""
+        """Refuse a machine whose transition on the label of a start is random."""
         read = np.unique(self.label[self.mdp.start > 0])
         begun = {self.machine.reset(self.labels[number]) for number in read}  # else a TaskError
         if begun <= self.machine.terminal:
@@ -291,7 +299,7 @@ class _Labelled(Protocol):
 
 
 def warn_of_what_can_never_be(problem: _Labelled) -> None:
-    """Misspelt names are legal, but surely not meant."""
+    """Warn of propositions of the task that are true nowhere: they may be misspelt."""
     machine = problem.machine
     if machine.success and not machine.success & machine.reachable():
         warn(
@@ -310,7 +318,7 @@ def warn_of_what_can_never_be(problem: _Labelled) -> None:
 
 
 def warn_of_an_end_at_the_start(machine: RewardMachine, label: Label) -> None:
-    """Nothing can be done in such a task."""
+    """Warn of a task that is over at the start."""
     warn(
         f"task {machine.name!r} is over before the first step, so nothing is ever paid: the label "
         f"of the start, {braced(label)}, leads to {machine.reset(label)!r}\n"
@@ -320,7 +328,7 @@ def warn_of_an_end_at_the_start(machine: RewardMachine, label: Label) -> None:
 
 
 def check_rewards(name: str, lowest: float, highest: float) -> None:
-    """Raise a `ParameterError` unless values of these rewards can be computed with.
+    """Raise a `ParameterError` unless values can be computed with these rewards.
 
     >>> check_rewards("mine", -1.0, 1e301)
     Traceback (most recent call last):
@@ -337,7 +345,7 @@ def check_rewards(name: str, lowest: float, highest: float) -> None:
 
 
 def check_problem(problem: object) -> None:
-    """Raise a `ParameterError` unless this is a problem: its name is an easy mistake."""
+    """Raise a `ParameterError` unless this is a problem, and not its name, say."""
     if not isinstance(problem, Problem):
         real = hasattr(problem, "plane")  # it has real positions
         raise ParameterError(

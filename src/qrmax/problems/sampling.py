@@ -1,7 +1,7 @@
-"""Many episodes of a continuous problem at once.
+"""Vectorised rollouts of a continuous problem: many episodes at once.
 
-They obey the same laws as those that a `PlaneSimulator` plays one after the other, but draw their
-numbers in another order: for one step of all the episodes that still go on at a time.
+They have the same distribution as those of a `PlaneSimulator`, but draw their random numbers in
+another order: for one step of all unfinished episodes at a time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def sample_episodes(
     gamma: float,
     max_episode_steps: int | Literal["problem"] | None = "problem",
 ) -> Episodes:
-    """Play so many episodes, all at once.
+    """Roll out a policy for `episodes` episodes at once.
 
     `max_episode_steps` is the step at which they are truncated, by default that of the problem. A
     truncated episode is no success and has no further reward.
@@ -82,12 +82,12 @@ def sample_episodes(
 
 
 class _Crowd:
-    """The episodes that go on, in step."""
+    """The unfinished episodes, in lockstep."""
 
     def __init__(self, problem: ContinuousProblem, episodes: int) -> None:
         self.problem = problem
         x, y = problem.start_position
-        self.episode = np.arange(episodes)  # the number of each that goes on
+        self.episode = np.arange(episodes)  # the numbers of the unfinished ones
         self.x, self.y = np.full(episodes, x), np.full(episodes, y)
         self.cell = np.full(episodes, problem.start)
         self.q = np.full(episodes, problem.start_task_state)
@@ -109,7 +109,7 @@ class _Crowd:
         return np.asarray(self.done[self.cell, self.q])
 
     def keep(self, these: NDArray[np.bool_]) -> None:
-        """Go on with these only."""
+        """Continue with these only."""
         for name in ("episode", "x", "y", "cell", "q"):
             setattr(self, name, getattr(self, name)[these])
 

@@ -1,9 +1,9 @@
-"""Problems with reward shaping: their unshaped form, and whether labels tell the world's ends.
+"""Problems with reward shaping: their unshaped form, and a check of `world_ends`.
 
-A shaped task has potential-based rewards in between; see `qrmax.machines.shaping`. Optimal policies
-stay optimal, but values are smaller by the potential of the start, so that gaps relative to them
-mean nothing. And they stay optimal only if `world_ends` holds for the labels with which the world
-ends episodes, and for no others. A problem knows these labels.
+A shaped task has additional potential-based rewards; see `qrmax.machines.shaping`. Optimal policies
+stay optimal, but values are smaller by the potential of the initial state, so that relative gaps
+are meaningless. And they stay optimal only if `world_ends` holds for the labels of states in which
+the world ends episodes, and for no others. A problem knows these labels.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def unshaped(problem: Posed) -> Posed:
 
 
 def warn_of_world_ends(problem: _Posed, ends: Iterable[int], others: Iterable[int]) -> None:
-    """Warn if the world ends episodes at labels that a shaped task does not know, or the reverse.
+    """Warn if the world ends episodes at labels for which `world_ends` is false, or the reverse.
 
     `ends` and `others` number the labels of states that can be entered, in which the world ends the
     episode, and in which it does not.
@@ -78,7 +78,7 @@ def warn_of_world_ends(problem: _Posed, ends: Iterable[int], others: Iterable[in
 
 
 def _owing(problem: _Posed, shaping: Shaping) -> NDArray[np.bool_]:
-    """For which labels it matters: the task may go on from there to be worth something."""
+    """The labels for which it matters: the potential after reading them may be positive."""
     potential = np.array([shaping.potential[state] for state in problem.machine.states])
     owed = (potential[problem.table.next_state] > 0.0) & (problem.table.prob > 0.0)  # [q, label, j]
     return np.asarray(owed.any(axis=(0, 2)))

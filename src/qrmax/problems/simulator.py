@@ -1,4 +1,4 @@
-"""Playing a tabular problem: episodes, one step after the other."""
+"""The simulator of tabular problems, one transition at a time."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from qrmax.problems.problem import Problem
 from qrmax.seeding import Chance
 
 S, Q, AGE, OVER, EPISODES = range(5)
-"""What the numbers of `Simulator.state` are: the world state, the machine state, how many steps the
-episode has had, whether it is over, and how many episodes have begun."""
+"""The entries of `Simulator.state`: the world state, the machine state, the steps of the episode so
+far, whether it is over, and the number of episodes begun."""
 
 
 class Step(NamedTuple):
     """A transition: the outcome of one action."""
 
-    s: Any  # the world state reached: a number, or what the agent perceives of it
-    q: int  # the machine state reached
-    label: int  # what the machine read
+    s: Any  # the next world state: a number, or what the agent perceives of it
+    q: int  # the next machine state
+    label: int  # the label that the machine read
     r_env: float  # reward of the world
     r_task: float  # reward of the machine
-    terminated: bool  # the episode has ended for good: nothing more is to be had from here on
-    truncated: bool  # it was cut off, and says nothing about what could have followed
-    world_ended: bool  # the world has ended it, whatever the machine did
+    terminated: bool  # the episode has ended: the value of the next state is 0
+    truncated: bool  # the episode was cut off: the value of the next state need not be 0
+    world_ended: bool  # the world has ended the episode, whatever the machine did
 
 
 class World(NamedTuple):
-    """A problem as the arrays that playing it takes."""
+    """The dynamics of a problem, as arrays."""
 
     succ: NDArray[np.int32]  # [s, a, k]
     prob: NDArray[np.float64]  # [s, a, k]
@@ -49,7 +49,7 @@ class World(NamedTuple):
 
 
 class Simulator:
-    """Plays a tabular problem with a random stream of its own.
+    """Simulates a tabular problem with a random stream of its own.
 
     >>> import qrmax
     >>> from qrmax.seeding import stream
@@ -87,7 +87,7 @@ class Simulator:
 
     @property
     def over(self) -> bool:
-        """Whether the episode is over, so that the next step needs a reset before."""
+        """Whether the episode is over, so that a reset is needed before the next step."""
         return bool(self.state[OVER])
 
     @property
@@ -134,7 +134,7 @@ class Simulator:
             r_task=float(world.task_reward[q, label, j]),
             terminated=terminated,
             truncated=truncated,
-            world_ended=bool(world.done[s_next, q]),  # q has not: it was acted in
+            world_ended=bool(world.done[s_next, q]),  # q, acted in, is not terminal
         )
 
 
@@ -161,7 +161,7 @@ def _world(problem: Problem) -> World:
 def starts(name: str, start: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The pairs (s, q) in which episodes can start, and their probabilities.
 
-    `start[s, q]` is 0 for terminal pairs: an episode that is over at once is none.
+    Terminal pairs are excluded, as `start[s, q]` is 0 there: no episode has length 0.
     """
     if not start.any():
         raise ModelError(f"{name}: every episode is over before it begins")

@@ -1,9 +1,9 @@
-"""Labels that belong to steps, (s, a, s'), and not to the state reached.
+"""Labelling functions of transitions, (s, a, s'), instead of states.
 
-A problem reads the label of the state reached, and so do the learners: what the machine does is a
-matter of (q, s'). Where what is true depends on the whole step, a state is split up by the labels
-that are read on the way to it: the new states are pairs (s', label). There are as many as can
-happen, and nothing else changes, so that everything that takes a problem takes this one.
+In a problem the machine reads the label of the next state, and so agents learn its transitions by
+(q, s'). If the label depends on the whole transition, a state is split by the labels of transitions
+into it: the new states are the pairs (s', label) that can occur. Nothing else changes, so the
+result is an ordinary problem.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from qrmax.problems.mdp import TabularMDP
 
 
 class SplitStates(NamedTuple):
-    """A process whose states know the label that was read on the way to them."""
+    """An MDP whose states include the label of the transition into them."""
 
     mdp: TabularMDP
     label: NDArray[np.int32]  # [n]: the label of the new state n
-    origin: NDArray[np.int32]  # [n]: the state that it was
+    origin: NDArray[np.int32]  # [n]: the original state
 
 
 def split_by_label(mdp: TabularMDP, label: ArrayLike, start: int) -> SplitStates:
@@ -50,7 +50,7 @@ def split_by_label(mdp: TabularMDP, label: ArrayLike, start: int) -> SplitStates
     origin = (pairs // width).astype(np.int32)
     chance = np.zeros(len(pairs))
     chance[np.searchsorted(pairs, first)] = mdp.start[mdp.start > 0.0]
-    succ = np.searchsorted(pairs, reached).clip(max=len(pairs) - 1)  # what never happens: anywhere
+    succ = np.searchsorted(pairs, reached).clip(max=len(pairs) - 1)  # padding: any state
     return SplitStates(
         mdp=TabularMDP(
             succ[origin],

@@ -1,1 +1,1 @@
-"""One run: an agent, a problem, and when to stop."""
+"""Training runs: an agent, a problem, and a stopping rule."""

@@ -1,4 +1,4 @@
-"""The place of an environment in a run that was loaded without it: enough to act by."""
+"""A stand-in for the environment of a run that was loaded without it: enough to act."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qrmax.machines.reward_machine import RewardMachine
 
 
 class AbsentSpec(NamedTuple):
-    """The name of an environment that is not there."""
+    """The name of an absent environment."""
 
     id: str
 
@@ -28,7 +28,7 @@ class AbsentEnv:
         self.action_space = as_space(spaces["action"])
 
     def reset(self, *, seed: int | None = None) -> NoReturn:  # noqa: ARG002 (as environments do)
-        """Raise a `ParameterError` that says how to give the environment."""
+        """Raise a `ParameterError` that says how to pass the environment."""
         raise ParameterError(
             f"this run was loaded without the environment that it was trained on, "
             f"{self.spec.id!r}: it can act, and be looked at and exported, but not be trained or "

@@ -1,4 +1,4 @@
-"""Warnings about misconfigured training runs, and about runs that came to nothing."""
+"""Warnings about misconfigured training runs, and about runs that ended without success."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qrmax.training.domains.domain import Domain
 from qrmax.training.remedies import alone, failure, remedies
 from qrmax.training.trainer import Session
 
-STEPS_TO_SEE_ALL = 1000  # what is never true in so many may be misspelt
+STEPS_TO_SEE_ALL = 1000  # a proposition that is never true in these may be misspelt
 
 
 def warn_of_settings(agent: type[Agent], domain: Domain, config: AgentConfig) -> None:
@@ -38,7 +38,7 @@ def _warn_of_another_discount(machine: RewardMachine, config: AgentConfig) -> No
 
 
 def warn_of_outcome(session: Session) -> None:
-    """Warn of what shows only once a session has ended."""
+    """Warn of problems that show only once a session has ended."""
     steps, domain = session.progress.step, session.domain
     if steps < STEPS_TO_SEE_ALL:
         return

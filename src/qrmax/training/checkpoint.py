@@ -1,9 +1,9 @@
 """A run as a file: safetensors for the tables, JSON for the rest. Loading it never runs code.
 
-The file is a safetensors file. Its header has two texts: "qrmax", which is JSON (what was trained,
-how, how far it came, where the random streams stand), and "sha256", the checksum of that JSON and
-of all arrays. A tabular problem is stored whole, so that a run can be gone on with anywhere; an
-environment cannot be, and is given again.
+The file is a safetensors file. Its header has two texts: "qrmax", which is JSON (the agent, the
+problem, the configuration, the progress and the states of the random streams), and "sha256", the
+checksum of that JSON and of all arrays. A tabular problem is stored whole, so that a run can be
+resumed anywhere; an environment cannot be stored, and is passed again.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from qrmax.training.trainer import STREAMS, Progress, Session, TrainingConfig
 FORMAT = "qrmax run"
 TRAINING = ("seed", "max_steps", "max_episodes", "evaluate_every", "compiled")
 SCHEMA = 2
-# The axes of tables that may have any length: what was seen, last; the keys of buckets, first.
+# Axes of tables that may have any length: the last of observed outcomes, the first of bucket keys.
 GROWING = dict.fromkeys(("outcome", "tau", "succ", "prob", "weight", "link", "next_state"), -1)
-GROWING["transitions"] = -1  # what a network has to learn from
+GROWING["transitions"] = -1  # the replay buffer of a network
 GROWING["keys"] = -2
 
 
@@ -67,23 +67,26 @@ def to_bytes(session: Session) -> bytes:
 
 
 def load(path: str | os.PathLike[str], env: Any = None) -> Run:
-    """The run in a file that `run.save` wrote.
+    """Load a run from a file that `run.save` wrote.
 
-    A run on an environment needs it again to be resumed or watched: `qrmax.load(path, env=...)`.
-    Without it the run can act (`run.act`), be looked at (`run.policy`, `run.curve`) and exported.
+    Arguments:
+        path: the path of the file.
+        env: the environment that the run was trained on, to resume the run or to roll out its
+            policy. Without it the run can act (`run.act`), be inspected (`run.policy`,
+            `run.curve`) and exported. Runs on problems need none.
     """
     return Run(from_bytes(read_run_file(path), str(path), env, acting_only=env is None))
 
 
 def load_session(path: str | os.PathLike[str], env: Any = None) -> Session:
-    """The session in a file, to be gone on with."""
+    """Load a session from a file, to resume it."""
     return from_bytes(read_run_file(path), str(path), env)
 
 
 def from_bytes(data: bytes, path: str, env: Any = None, *, acting_only: bool = False) -> Session:
-    """The session that `to_bytes` made bytes of; errors name the `path` they are from.
+    """The session that `to_bytes` serialised; errors name the `path` it was read from.
 
-    With `acting_only` a run on an environment does without it.
+    With `acting_only` a run on an environment is restored without it.
     """
     described, arrays = _take_apart(data, path)
     try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 SIZE = (8.4, 3.2)  # inches
 TICKS = 6
-FEW = 40  # points that can be told apart by a mark each
+FEW = 40  # points; up to this many have markers
 OURS, BEST, STOP = "#0072b2", "#000000", "#d55e00"
 
 
@@ -34,7 +34,7 @@ class CurveFigure(Figure):
 
 
 def draw_run(run: Run, path: str | os.PathLike[str] | None = None) -> CurveFigure:
-    """The learning curve of a run; also written, where there is a path."""
+    """Plot the learning curve of a run; with a path, write it there as well."""
     kind = "" if path is None else Path(path).suffix.lower().removeprefix(".")
     if path is not None and kind not in FORMATS:
         raise ParameterError(

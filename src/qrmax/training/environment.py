@@ -1,4 +1,4 @@
-"""Playing a Gymnasium environment that has a task: what a learner sees of it, as numbers."""
+"""Interaction with a Gymnasium environment that has a task: numbered states and labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_LABELS = 256
 UNSEEN = -1
-"""In place of the number of a label: training has not met it."""
+"""In place of the number of a label that was not encountered in training."""
 
 
 class Episode(NamedTuple):
@@ -38,17 +38,17 @@ class Episode(NamedTuple):
 
 
 class EnvPlayer:
-    """Plays an environment wrapped in a `TaskWrapper` (or one of our own worlds).
+    """Interaction with an environment in a `TaskWrapper` (or one of our own worlds).
 
-    Observations and labels become numbers; labels as they turn up. The environment is seeded once,
-    at its first reset.
+    Observations and labels become numbers; labels are numbered as they are encountered. The
+    environment is seeded once, at its first reset.
 
-    An agent that is `factored` learns what the machine does by the state reached. Where labels
-    belong to whole steps the same state can be reached with different ones, so for such an agent a
-    state is an observation together with the label that was read on the way.
+    An agent that is `factored` learns the machine's transitions by the state reached. If the
+    labelling function is one of whole transitions, the same state can be reached with different
+    labels, so for such an agent a state is an observation together with the label just read.
 
-    An agent that perceives sees the observations themselves: `observations` says what they can be,
-    and `perceive`, which is the agent's, what it makes of one.
+    An agent that perceives gets the observations themselves: `observations` is their space, and
+    `perceive` is the agent's map from an observation to a state.
     """
 
     def __init__(self, env: Any, gamma: float, chance: Chance, kind: type[Agent]) -> None:
@@ -58,9 +58,9 @@ class EnvPlayer:
         layer, self.machine, labels_steps = task_of(env)
         self.layer = layer
         self.labels_steps = labels_steps
-        self._propositions = self.machine.propositions  # all that matters of a label
+        self._propositions = self.machine.propositions  # others in a label are ignored
         self.with_label = kind.factored and labels_steps and not kind.perceives
-        self._label_numbers: dict[Any, int] = {}  # by names as they are told; they recur
+        self._label_numbers: dict[Any, int] = {}  # by names as they were returned: a cache
         self._numbers: dict[Any, int] = {}  # by observations
         self.labels: list[Label] = _all_labels(self.machine) if self.with_label else []
         self.table: MachineTable = self.machine.table(self.labels)
@@ -75,9 +75,9 @@ class EnvPlayer:
         self.sizes = Sizes(states, len(self.machine.states), _n_actions(env))
         self._first_action = int(env.action_space.start)
         self._advance = _advance_of(env)
-        self.finished: list[Episode] = []  # since someone looked last
+        self.finished: list[Episode] = []  # since the last evaluation
         self.episodes = 0
-        self.seen = set[str]()  # all that was true at some time
+        self.seen = set[str]()  # propositions that were true at some step
         self.reached = set[int]()  # machine states
         self._value, self._total, self._discount = 0.0, 0.0, 1.0
         self.s: State = 0
@@ -145,13 +145,13 @@ class EnvPlayer:
         self.finished.append(Episode(self._value, self._total, success=False))
 
     def know_labels(self, labels: list[Label]) -> None:
-        """Number labels as they were numbered before."""
+        """Number labels as in an earlier part of the run."""
         self.labels = list(labels)
         self.table = self.machine.table(self.labels)
         self._label_numbers.clear()
 
     def state(self, observation: Any, info: Any) -> State:
-        """A state as the agent sees it: its number, or what it perceives."""
+        """A state as the agent gets it: its number, or what the agent perceives."""
         if self.perceive is None and not self.with_label:
             return self._state(observation["state"], UNSEEN)
         if info is None:
@@ -162,9 +162,9 @@ class EnvPlayer:
         return self._state(observation["state"], self._number_label(info["label"]))
 
     def label_of(self, observation: Any, info: Any) -> int:  # noqa: ARG002
-        """The number of the label that goes with an observation; the environment has told it.
+        """The number of the label in the `info` of an observation.
 
-        It is `UNSEEN` where training has not met the label: to act changes nothing.
+        It is `UNSEEN` if training has not encountered the label: acting adds no labels.
         """
         if info is None:
             return 0
@@ -177,7 +177,7 @@ class EnvPlayer:
         return isinstance(self.env, AbsentEnv)
 
     def check_present(self) -> None:
-        """Raise a `ParameterError` where there is no environment to play."""
+        """Raise a `ParameterError` if there is no environment to interact with."""
         if isinstance(self.env, AbsentEnv):
             self.env.reset()
 
@@ -186,7 +186,7 @@ class EnvPlayer:
             return self.perceive(observed, label)
         try:
             number = self._numbers[observed]
-        except (KeyError, TypeError):  # not met before, or an array
+        except (KeyError, TypeError):  # a new one, or an array
             number = self._number(observed)
         return label * self.numbering.size + number if self.with_label else number
 
@@ -197,7 +197,7 @@ class EnvPlayer:
         return number
 
     def _number_label(self, names: Iterable[str]) -> int:
-        """The number of a label, perhaps one that was not met before."""
+        """The number of a label; a new label gets the next one."""
         if isinstance(names, tuple) and names in self._label_numbers:
             return self._label_numbers[names]
         given = as_label(names, 'info["label"]')
@@ -212,7 +212,7 @@ class EnvPlayer:
 
 
 def no_environment(thing: Any) -> ParameterError:
-    """The error about something that is no environment."""
+    """The error about an object that is no environment."""
     return ParameterError(
         f"{str(thing)[:60]!r} is no environment; needed: a Problem, such as "
         "qrmax.make('office/map1/exp5'), or a Gymnasium environment in a qrmax.TaskWrapper"
@@ -220,7 +220,7 @@ def no_environment(thing: Any) -> ParameterError:
 
 
 def is_environment(thing: Any) -> bool:
-    """Whether this is an environment that an agent can play; an error for a vector of several."""
+    """Whether an agent can interact with this environment; an error for a vector environment."""
     if hasattr(thing, "num_envs"):
         raise ParameterError(
             f"{str(thing)[:80]} is a vector environment; these agents play one environment: "
@@ -245,7 +245,7 @@ def _all_labels(machine: RewardMachine) -> list[Label]:
 
 
 def task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
-    """The layer that has the task, its machine, and whether labels belong to whole steps."""
+    """The layer with the task, its machine, and whether labels belong to whole transitions."""
     if isinstance(env, AbsentEnv):
         return env, env.machine, env.labels_steps
     from qrmax.worlds.gymnasium import WorldEnv  # loads gymnasium
@@ -265,7 +265,7 @@ def task_of(env: Any) -> tuple[Any, RewardMachine, bool]:
 
 
 def _advance_of(env: Any) -> Callable[[int], Advance] | None:
-    """The step without dictionaries that a `TaskWrapper` has, if `env` is one whose step it is."""
+    """The step without dictionaries of a `TaskWrapper`, if `env` is one and overrides no step."""
     if isinstance(env, AbsentEnv):
         return None
     from qrmax.worlds.task_wrapper import TaskWrapper

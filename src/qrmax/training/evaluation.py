@@ -24,7 +24,7 @@ from qrmax.training.run import LONGEST_EPISODE, Run
 from qrmax.training.trainer import Session
 from qrmax.training.watch import episode
 
-GAMMA = 0.9  # as agents have it
+GAMMA = 0.9  # the agents' default
 
 
 @overload
@@ -75,16 +75,16 @@ def evaluate(
 
     Arguments:
         problem: a `Problem`, a `ContinuousProblem`, or a Gymnasium environment with a task
-            (`qrmax.TaskWrapper`, or one of ours). An environment is played itself, from its next
-            reset on; if it is the one that a run was trained on, another instance is.
+            (`qrmax.TaskWrapper`, or one of ours). Rollouts are in the environment itself, from its
+            next reset on; if it is the one that a run was trained on, in a second instance.
         policy: a `Run`; an array `[s, q]` of action numbers, or `[h, s, q]` with stages; for
             rollouts also a function of `(observation, info)` that returns an action, or an object
-            with a method `predict(observation)`, as the models of Stable-Baselines3 have.
-        gamma: the discount factor; by default that of the run, or 0.9. It may be 1 if episodes are
-            limited.
+            with a method `predict(observation)`, such as a model of Stable-Baselines3.
+        gamma: the discount factor; by default that of the run, or 0.9. It may be 1 if the length
+            of episodes is limited.
         max_episode_steps: a limit on the length of an episode: by default that of the problem, and
-            10,000 for rollouts, whose longer episodes are cut, with a warning. None for no limit,
-            on a tabular problem only. What is cut is no success.
+            10,000 for rollouts, whose longer episodes are truncated, with a warning. None for no
+            limit, on a tabular problem only. A truncated episode is no success.
         episodes: the number of rollouts.
         seed: the seed of the rollouts.
 
@@ -114,7 +114,7 @@ def roll_out_run(
     max_steps: int,
     gamma: float | None = None,
 ) -> Rollouts:
-    """Roll out the policy of a run in an environment, or in one like that of training."""
+    """Roll out the policy of a run in an environment, or in a second instance of its own."""
     if env is not None:
         _check_env(session, env)
     played = session.domain.second_instance() if env is None else env
@@ -129,12 +129,12 @@ def roll_out_run(
 def _environment(thing: Any) -> Any:
     """An environment itself; a problem as one."""
     env = thing if EnvironmentDomain.takes(thing) else _posed(thing).second_instance()
-    task_of(env)  # or there is no success to count
+    task_of(env)  # an error without a task: success would be undefined
     return env
 
 
 def _playing(thing: Any, env: Any, policy: Any) -> Play:
-    """The policy, to play an episode in the environment of a problem, or in an environment."""
+    """A function that rolls out the policy in an environment, or in that of a problem."""
     if function := _function(policy):
         return lambda env, seed: episode(env, function, seed, None)
     domain = _posed(thing)
@@ -150,7 +150,7 @@ def _playing(thing: Any, env: Any, policy: Any) -> Play:
 
 
 def _posed(thing: Any) -> Domain:
-    """A domain for learners of numbered states, unless it shows observations anyway."""
+    """A domain for learners of numbered states, unless it has real-valued observations."""
     return domain_of(thing, Learner(agent_class("q-learning"), GAMMA), stream(0, "unused"))
 
 
@@ -167,7 +167,7 @@ def _function(policy: Any) -> Actor | None:
 
 
 def _action(answer: Any) -> int:
-    """The number of an action; predictions come with the state of a recurrent network."""
+    """The number of an action; `predict` also returns the state of a recurrent network."""
     number = np.asarray(answer[0] if isinstance(answer, tuple) else answer)
     if number.size != 1 or number.dtype.kind not in "iu":
         raise ParameterError(f"policy gave {shown(answer)}; needed: the number of an action")
@@ -175,7 +175,7 @@ def _action(answer: Any) -> int:
 
 
 def _check_env(session: Session, env: Any) -> None:
-    """Refuse an environment that the policy is not for, as far as that can be seen."""
+    """Refuse an environment whose states, actions or task differ from those of the policy."""
     if not EnvironmentDomain.takes(env):
         raise no_environment(env)
     domain, agent = session.domain, session.agent

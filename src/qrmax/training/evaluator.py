@@ -11,7 +11,7 @@ from qrmax.seeding import Stream
 from qrmax.training.goal import Goal
 from qrmax.training.point import Point
 
-NEXT_TO_NOTHING = 1e-3  # of the optimal success: what slips alone may bring
+NEXT_TO_NOTHING = 1e-3  # of the optimal success rate, which slips alone may reach
 
 
 class Best(NamedTuple):
@@ -21,7 +21,7 @@ class Best(NamedTuple):
     success: float
 
     def lacking(self, success: float) -> str:
-        """In words, that a policy does not succeed and the optimal one does; else empty."""
+        """A message if a policy does not succeed and the optimal one does; else empty."""
         if success >= NEXT_TO_NOTHING or success >= NEXT_TO_NOTHING * self.success:
             return ""
         share = 100 * self.success
@@ -40,19 +40,19 @@ class Evaluator(ABC):
 
     @property
     def optimum(self) -> Best | None:
-        """The optimal policy in numbers; None if it cannot be known."""
+        """The optimal policy in numbers; None if it is unknown."""
         return None
 
     @abstractmethod
     def reaches(self, policy: Any, goal: Goal, episodes: int, chance: Stream) -> bool:
-        """Whether a policy reaches a goal, exactly or in so many sampled episodes.
+        """Whether a policy reaches a goal, exactly or in `episodes` sampled episodes.
 
         Sampling may end early once the goal is out of reach.
         """
 
     @abstractmethod
     def point(self, step: int, policy: Any, chance: Stream) -> Point | None:
-        """The row of a learning curve at this step; None if there is nothing to say."""
+        """The row of a learning curve at this step; None if there is nothing to report."""
 
     @abstractmethod
     def judge(self, policy: Any, seed: int) -> Evaluation | None:
@@ -64,4 +64,4 @@ class Evaluator(ABC):
 
     @abstractmethod
     def failure(self, policy: Any, seed: int, curve: Sequence[Point]) -> str:
-        """In words, that the policy does not succeed; empty if it does."""
+        """A message if the policy does not succeed; empty if it does."""

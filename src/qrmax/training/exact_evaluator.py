@@ -1,7 +1,7 @@
 """Exact policy evaluation on a tabular problem, beside the optimum.
 
-Nothing is sampled. The gap to the optimum is relative, and both are evaluated under the same rules
-(the problem's limit on the length of an episode included).
+Nothing is sampled. The gap to the optimum is relative, and both are evaluated with the same limit
+on the length of an episode.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ NEGLIGIBLE_DISCOUNT = 1e-12  # rewards discounted by this much are left out
 
 
 class ExactEvaluator(Evaluator):
-    """Exact evaluation of the policies of a tabular problem; of a shaped task, by the plain one.
+    """Exact evaluation of the policies of a tabular problem, without reward shaping.
 
-    With a `horizon`, an episode has no more steps than that, and the optimal policy depends on the
-    stage, `[h, s, q]`. So may those that are evaluated.
+    With a `horizon`, an episode has at most that many steps, and the optimal policy depends on the
+    stage, `[h, s, q]`; so may the policies evaluated.
     """
 
     def __init__(self, problem: Problem, gamma: float, horizon: int | None = None) -> None:
@@ -46,7 +46,7 @@ class ExactEvaluator(Evaluator):
         self.judged = problem.judged
         self.gamma = gamma
         self.horizon = horizon
-        self._policy: IntArray | None = None  # the one asked about last, and what was found
+        self._policy: IntArray | None = None  # the last one evaluated, and its evaluation
         self._evaluation: Evaluation | None = None
         self._near: dict[float, bool] = {}
 
@@ -101,7 +101,7 @@ class ExactEvaluator(Evaluator):
         return self._evaluation
 
     def gap(self, policy: IntArray) -> float:
-        """The difference of its value to the optimum, relative to the optimum."""
+        """The difference between its value and the optimum, relative to the optimum."""
         return relative_gap(self.evaluate(policy).start_value, self.best)
 
     def reaches(self, policy: IntArray, goal: Goal, episodes: int, chance: Stream) -> bool:  # noqa: ARG002
@@ -112,7 +112,7 @@ class ExactEvaluator(Evaluator):
         return goal.is_met(Goal(found.success, found.start_value, undiscounted))
 
     def is_near(self, policy: IntArray, within: float) -> bool:
-        """Whether its gap is no more than this; mostly far quicker to tell than the gap."""
+        """Whether its gap is at most `within`; mostly far quicker to decide than the gap."""
         self._look_at(policy)
         if within not in self._near:
             worth = None
@@ -124,7 +124,7 @@ class ExactEvaluator(Evaluator):
     def is_nominal(self, policy: IntArray) -> bool:
         """Whether its nominal episode, of most likely outcomes, succeeds as the optimal one does.
 
-        It has to be as short or, if nothing is discounted, its return as high.
+        It must be as short or, without discounting, its return as high.
         """
         length = self.nominal_length(policy)
         if length is None:
@@ -138,9 +138,9 @@ class ExactEvaluator(Evaluator):
         return nominal_length(self.judged, policy)
 
     def returns(self, policy: IntArray, episodes: int, chance: Stream) -> FloatArray:
-        """The discounted returns of so many sampled episodes.
+        """The discounted returns of sampled episodes.
 
-        Episodes without a limit are cut off once the discount is negligible: some policies never
+        Episodes without a limit are truncated once the discount is negligible: some policies never
         terminate.
         """
         simulator = Simulator(self.judged, chance)
@@ -171,11 +171,11 @@ class ExactEvaluator(Evaluator):
         return evaluate(self.judged, policy[0], self.gamma, limit)
 
     def failure(self, policy: IntArray, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002
-        """In words, that the policy does not succeed and the optimal one does."""
+        """A message if the policy does not succeed and the optimal one does."""
         return self.optimum.lacking(self.evaluate(policy).success)
 
     def _look_at(self, policy: IntArray) -> None:
-        """Forget what was found of another policy."""
+        """Discard cached results if the policy is another one."""
         if self._policy is None or not np.array_equal(self._policy, policy):
             self._policy = policy.copy()  # it may be changed in place
             self._evaluation = None

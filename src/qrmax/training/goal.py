@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Goal(NamedTuple):
-    """The least success rate and mean returns of an episode; None if any will do."""
+    """Thresholds on the success rate and on mean returns of an episode; None for no threshold."""
 
     success: float | None = None
     discounted_return: float | None = None
@@ -21,7 +21,7 @@ class Goal(NamedTuple):
         )
 
     def is_out_of_reach(self, successes: Sequence[bool], episodes: int) -> bool:
-        """Whether so many have failed that all of `episodes` cannot succeed often enough."""
+        """Whether too many episodes have failed for `episodes` in all to reach the success rate."""
         if self.success is None:
             return False
         return len(successes) - sum(successes) > (1.0 - self.success) * episodes

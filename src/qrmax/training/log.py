@@ -1,14 +1,14 @@
-"""A learning curve on disk while it grows: CSV, and event files for TensorBoard.
+"""Logs of learning curves during training: CSV, and event files for TensorBoard.
 
 A folder holds
 
-    run.json     what is trained: agent, settings, problem, seed
-    curve.csv    a row for each row of `run.curve`, and the seconds that learning has taken
+    run.json     the agent, its settings, the problem and the seed
+    curve.csv    a row for each row of `run.curve`, and the training time in seconds
     events...    the same for TensorBoard (extra `log`)
 
-Rows are written when they come up and flushed (for TensorBoard within a second or so), so that a
-run that is killed leaves what it had. A run that is resumed appends to its own log, after dropping
-rows from beyond where it resumes; the log of any other run is refused.
+Rows are written and flushed at once (for TensorBoard within a second or so), so that a run that is
+killed leaves its log. A run that is resumed appends to its own log, after dropping rows of steps
+later than the one it resumes from; the log of any other run is refused.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ SCALARS = ("success", "start_value", "gap", "episodes", "episode_return", "lengt
 
 
 def logged(session: Session, log: str | os.PathLike[str] | None) -> Iterator[Event]:
-    """The events of a session; what they tell is written into a log, if there is one.
+    """The events of a session, written into a log if there is one.
 
-    What is wrong with the log is found before the first step.
+    Errors about the log are raised before the first step.
     """
     if log is None:
         return session.events()
@@ -55,7 +55,7 @@ def _recorded(session: Session, log: RunLog) -> Iterator[Event]:
 
 
 class RunLog:
-    """The log of a session: a folder, or a CSV file alone where the path ends in ".csv"."""
+    """The log of a session: a folder, or only a CSV file if the path ends in ".csv"."""
 
     def __init__(self, session: Session, path: str | os.PathLike[str]) -> None:
         self._session = session
@@ -104,7 +104,7 @@ class RunLog:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    """The rows of a log, as far as they were written whole."""
+    """The rows of a log that were written completely."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             head, *rows = [*csv.reader(file)] or [[*COLUMNS]]
@@ -118,7 +118,7 @@ def _rows(path: Path) -> list[list[str]]:
 
 
 def _identity(session: Session) -> dict[str, Any]:
-    """The run, but for its length."""
+    """The description of a run without its budget."""
     training = session.training
     described = {
         "agent": session.agent.name,

@@ -1,7 +1,7 @@
 """Sampled policy evaluation on a problem with real positions, beside a near-exact optimum.
 
-Nothing is exact there. A policy is evaluated by sampled episodes; the optimum is that of the
-problem on a fine grid, whose error is estimated by refining it (see `qrmax.planning.fine_grid`).
+Neither is exact. A policy is evaluated by sampled episodes; the optimum is that of the problem on a
+fine grid, whose error is estimated by refining it (see `qrmax.planning.fine_grid`).
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from qrmax.training.point import Point, relative_gap
 from qrmax.training.policies.policy_kinds import as_policy
 
 EPISODES = 200
-"""The default number of episodes that a policy is evaluated by."""
+"""The default number of episodes of a policy evaluation."""
 
 JUDGED_BY = 10_000
-"""The number of episodes that a run is judged by."""
+"""The number of episodes of the final evaluation of a run."""
 
 
 class PlaneEvaluator(Evaluator):
-    """Sampled evaluation of the policies of a continuous problem; shaped ones by the plain task."""
+    """Sampled evaluation of the policies of a continuous problem, without reward shaping."""
 
     def __init__(self, problem: ContinuousProblem, gamma: float) -> None:
         self.problem = problem  # that of the runs
         self.judged = problem.judged
         self.gamma = gamma
-        self._policy: Any = None  # the one that was evaluated last, and its episodes
+        self._policy: Any = None  # the last one evaluated, and its episodes
         self._played = np.zeros((0, 3))
 
     @cached_property
     def solution(self) -> FineSolution:
-        """The optimum, nearly."""
+        """The near-exact optimum."""
         return solve_continuous(self.judged, self.gamma)
 
     @property
     def is_solved(self) -> bool:
-        """Whether the optimum is known already: to find it takes seconds."""
+        """Whether the optimum has been computed already, which takes seconds."""
         return "solution" in self.__dict__  # as cached_property keeps it
 
     @property
@@ -65,10 +65,10 @@ class PlaneEvaluator(Evaluator):
         return self.solution.success
 
     def reaches(self, policy: Any, goal: Goal, episodes: int, chance: Stream) -> bool:
-        """Whether the policy reaches a goal in so many sampled episodes.
+        """Whether the policy reaches a goal in `episodes` sampled episodes.
 
-        Once so many have failed that it is out of reach, no more are sampled: most policies are
-        bad, and bad ones take longest.
+        Sampling ends early once the goal is out of reach: most policies are bad, and episodes of
+        bad ones are the longest.
         """
         played = np.zeros((0, 3))
         at_once = as_policy(policy).at_once
@@ -86,11 +86,11 @@ class PlaneEvaluator(Evaluator):
         return goal.is_met(Goal(success, returns, undiscounted))
 
     def success(self, policy: Any, episodes: int, chance: Stream) -> float:
-        """The share of sampled episodes in which a policy succeeds."""
+        """The success rate of a policy in sampled episodes."""
         return self.evaluate(policy, chance, episodes).success
 
     def evaluate(self, policy: Any, chance: Stream, episodes: int = EPISODES) -> Evaluation:
-        """The evaluation of a policy by so many episodes."""
+        """The evaluation of a policy by `episodes` sampled episodes."""
         return _summary(self.play(policy, episodes, chance))
 
     def judge(self, policy: Any, seed: int) -> Evaluation:
@@ -98,7 +98,7 @@ class PlaneEvaluator(Evaluator):
         return self.evaluate(policy, stream(seed, "judgement"), JUDGED_BY)
 
     def point(self, step: int, policy: Any, chance: Stream) -> Point:
-        """The row of a learning curve at this step; episodes sampled for the rule serve again."""
+        """The row of a learning curve at this step, from the stopping rule's episodes if any."""
         played = self._played
         if policy is not self._policy:
             played = self.play(policy, EPISODES, chance)
@@ -107,7 +107,7 @@ class PlaneEvaluator(Evaluator):
         return Point(step, judged.start_value, gap, judged.success, None)
 
     def failure(self, policy: Any, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002
-        """In words, that the policy does not succeed; empty if it does."""
+        """A message if the policy does not succeed; empty if it does."""
         found = self.evaluate(policy, stream(seed, "judgement"))
         if found.success == 0.0 and not self.is_solved:  # which takes long
             return "its policy does not succeed"

@@ -1,4 +1,4 @@
-"""The protocol of players: an environment or a simulator, one step after the other."""
+"""The protocol of players: environments or simulators, stepped one transition at a time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from qrmax.problems.simulator import Step
 
 
 class Player(Protocol):
-    """Plays episodes: a `Simulator` of a problem, or an `EnvPlayer`."""
+    """A simulator of episodes: a `Simulator` of a problem, or an `EnvPlayer`."""
 
     @property
     def s(self) -> State:
-        """The world state, as the learner sees it."""
+        """The world state, as the agent perceives it."""
         ...
 
     @property
@@ -23,7 +23,7 @@ class Player(Protocol):
 
     @property
     def over(self) -> bool:
-        """Whether the episode is over, so that the next step needs a reset before."""
+        """Whether the episode is over, so that a reset is needed before the next step."""
         ...
 
     @property

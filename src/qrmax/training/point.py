@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 
 class Point(NamedTuple):
-    """One row of a learning curve. What cannot be known there is None.
+    """One row of a learning curve. Unknown quantities are None.
 
     On an environment a row has the means of rollouts of the greedy policy, with 95 % confidence
-    intervals (`..._low`, `..._high`). If there is no second instance to roll it out in, a row is
-    about the episodes of training that ended since the row before.
+    intervals (`..._low`, `..._high`). If there is no second instance for rollouts, a row sums up
+    the training episodes that ended since the previous row.
     """
 
     step: int
@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 
 def relative_gap(value: float, best: float) -> float:
-    """The difference of a value to the optimum, relative to the optimum.
+    """The difference between a value and the optimum, relative to the optimum.
 
     >>> relative_gap(0.9, 1.0), relative_gap(-2.0, -1.0), relative_gap(0.0, 0.0)
     (0.09999999999999998, 1.0, 0.0)

@@ -1,18 +1,18 @@
-"""A policy as one small file: what `policy_reader.py` acts by, without qrmax or NumPy.
+"""Policies as small files, which `policy_reader.py` acts by without qrmax or NumPy.
 
-The file is JSON: the task as a machine (guards as nested lists), how an observation becomes the
-number of a state, and what to do in each.
+The file is JSON: the task as a reward machine (guards as nested lists), the map from an observation
+to the number of a state, and the action in each state.
 
     format, sha256     "qrmax policy 1", and a checksum of all the rest
-    agent, trained_on  for people
-    propositions       that the task names
+    agent, trained_on  for information
+    propositions       of the task
     machine            states, initial, terminal, success; reads_start: whether the label of the
-                       start is read; cases[q]: [guard, [state, ...]], to be tried in order; several
-                       states mean that chance decides
+                       start is read; cases[q]: [guard, [state, ...]], to be tried in order; with
+                       several states the transition is stochastic
     names, labels      the names that a label is made of, and labels in the order of their numbers
     encoder            digits: [path, first, size] of each part of a numbered observation; or
                        bounds, rows: [weights, top, word, shift], words and keys of buckets;
-                       labelled: 1 where the label is part of the state
+                       labelled: 1 if the label is part of the state
     horizon            None, or the number of stages of the policy
     policy             [stage][state][q], the number of an action; first_action is to be added
 """
@@ -32,15 +32,15 @@ from qrmax.training.policies.policy import Policy
 from qrmax.training.trainer import Session
 
 FORMAT = "qrmax policy 1"
-DEEPEST = 200  # guards within guards
-CONSTANTS = {"true": "&", "false": "|"}  # all of nothing, any of nothing
+DEEPEST = 200  # nested guards
+CONSTANTS = {"true": "&", "false": "|"}  # the empty conjunction and the empty disjunction
 
 Nested = Any
 """A guard: the name of a proposition, or a list of a sign and guards."""
 
 
 def check_exportable(agent: Agent) -> None:
-    """Raise a `ParameterError` where an agent keeps no table."""
+    """Raise a `ParameterError` if an agent keeps no table."""
     if not isinstance(agent, Tabular):
         raise ParameterError(
             f"{agent.name!r} keeps a network, not a table that a small file can hold; "

@@ -1,4 +1,4 @@
-"""Runs that end without success: how to tell one, and what to try instead."""
+"""Diagnosis of runs that end without success, and advice on what to try instead."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from qrmax.agents.model_based import ModelBased
 from qrmax.training.domains.domain import Domain
 from qrmax.training.trainer import Session
 
-ALONE = 0.5  # buckets for each step, beyond which hardly any is met twice
+ALONE = 0.5  # buckets per step, above which hardly any bucket is visited twice
 MOST_CELLS = 10_000  # of a grid that is suggested
 CELLS = 10  # a side of it
 
 
 def failure(session: Session) -> str:
-    """That a session has spent its budget without success, in words; empty where it has not."""
+    """A message if a session has spent its budget without success; else empty."""
     domain = session.domain
     if session.progress.reason or not session.is_over or not domain.machine.success:
         return ""
@@ -41,7 +41,7 @@ def remedies(session: Session) -> list[str]:
 
 
 def alone(agent: InBuckets, steps: int) -> str:
-    """Advice about buckets of which hardly any is visited twice; empty if that is not so."""
+    """Advice if hardly any bucket is visited twice; else empty."""
     if len(agent.buckets) <= ALONE * steps:
         return ""
     return (

@@ -1,14 +1,14 @@
-"""Evaluation on an environment: rollouts of the greedy policy in a second instance.
+"""Policy evaluation on an environment: rollouts of the greedy policy in a second instance.
 
 Training is not disturbed: the second instance has an episode and a random stream of its own, and
-is seeded anew at each check, from the stream "evaluation".
+is seeded anew at each evaluation, from the stream "evaluation".
 
-Checks cost about as much as training, at most. A check plays the episodes that are asked for; once
-it has taken as many steps as training takes between two checks, it goes on only with a policy that
-looks as if it reaches its goal, and after 20 episodes it ends as soon as the goal is out of reach:
-bad policies take longest, and show soon that they are bad. In an environment without a time limit
-an episode is cut after as many steps (1,000 at least), since some policies never terminate; one
-that is cut is no success.
+Evaluations cost at most about as much as training. An evaluation plays the requested episodes; once
+it has taken as many steps as training takes between two evaluations, it continues only if the
+policy seems to reach its goal, and after 20 episodes it ends as soon as the goal is out of reach:
+episodes of bad policies are the longest, and few of them are enough. In an environment without a
+time limit an episode is truncated after as many steps (1,000 at least), since some policies never
+terminate; a truncated episode is no success.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from qrmax.training.domains.environment_domain import EnvironmentDomain
 
 EPISODES = 20
-"""The number of episodes of a row of the curve, if the stopping rule asks for none."""
+"""The number of episodes of a row of the curve, if the stopping rule needs none."""
 
 JUDGED_BY = 100
-"""The number of episodes that a run is judged by."""
+"""The number of episodes of the final evaluation of a run."""
 
 SHORTEST_LIMIT = 1000
-"""The least number of steps after which an episode without a time limit is cut."""
+"""The least number of steps after which an episode without a time limit is truncated."""
 
 
 class RolloutEvaluator(Evaluator):
@@ -51,16 +51,16 @@ class RolloutEvaluator(Evaluator):
         self.domain = domain
         self.gamma = gamma
         self.horizon = horizon
-        self.every = every  # steps of training between two checks
+        self.every = every  # steps of training between two evaluations
         self.training = TrainingEpisodes(domain.played, gamma, horizon)
         self._env: Any = None  # the second instance, once it is needed
-        self._policy: Any = None  # the one that was rolled out last, and its episodes
+        self._policy: Any = None  # the last one rolled out, and its episodes
         self._found: list[Outcome] = []
         self._judged: tuple[Any, int, Evaluation] | None = None
 
     @property
     def falls_back(self) -> bool:
-        """Whether no second instance can be made; to find out, it is made, with a warning."""
+        """Whether no second instance can be made; tries to make it, with a warning if it fails."""
         if self._env is None:
             try:
                 self._env = self.domain.second_instance()
@@ -75,23 +75,23 @@ class RolloutEvaluator(Evaluator):
 
     @property
     def success_word(self) -> str:  # type: ignore[override]
-        """The success of the policy, or of recent episodes of training."""
+        """The words for the success rate of the policy, or of recent training episodes."""
         return "recent success" if self._env is _NONE else "success"
 
     @property
     def caveat(self) -> str:  # type: ignore[override]
-        """A remark on whose success it is, if it is not that of the policy."""
+        """A remark if the success rate is that of training episodes and not of the policy."""
         return self.training.caveat if self._env is _NONE else ""
 
     def reaches(self, policy: Any, goal: Goal, episodes: int, chance: Stream) -> bool:
-        """Whether the policy reaches a goal in so many episodes, or those of training do."""
+        """Whether the policy reaches a goal in `episodes` rollouts, or training episodes do."""
         if self.falls_back:
             return self.training.reaches(policy, goal, episodes, chance)
         self._policy, self._found = policy, self._roll_out(policy, episodes, chance, goal)
         return len(self._found) == episodes and goal.is_met(_means(self._found))
 
     def point(self, step: int, policy: Any, chance: Stream) -> Point | None:
-        """The row of a learning curve; episodes that were played for the rule serve again."""
+        """The row of a learning curve, from the stopping rule's rollouts if there are any."""
         if self.falls_back:
             return self.training.point(step, policy, chance)
         self.training.note_successes()
@@ -101,7 +101,7 @@ class RolloutEvaluator(Evaluator):
         return _row(step, found)
 
     def judge(self, policy: Any, seed: int) -> Evaluation | None:
-        """The evaluation by 100 episodes; None if there is no instance to play them in."""
+        """The evaluation by 100 rollouts; None if there is no second instance."""
         if self.domain.played.is_absent or self.falls_back:
             return None
         if self._judged is None or self._judged[0] is not policy or self._judged[1] != seed:
@@ -110,7 +110,7 @@ class RolloutEvaluator(Evaluator):
         return self._judged[2]
 
     def failure(self, policy: Any, seed: int, curve: Sequence[Point]) -> str:
-        """In words, that neither an episode of training nor a rollout succeeded."""
+        """A message if neither a training episode nor a rollout succeeded."""
         return self.training.failure(policy, seed, curve)
 
     def _roll_out(
@@ -133,7 +133,7 @@ class RolloutEvaluator(Evaluator):
         return found
 
     def _outcomes(self, policy: Any, chance: Stream) -> Iterator[Outcome]:
-        """Rollouts without end, seeded by the next number of a stream."""
+        """An infinite sequence of rollouts, seeded by the next number of a stream."""
         acting = as_policy(policy)
         act = self.domain.actor(self._env, acting)
         seed, limit = int(chance.random() * 2**31), max(self.every, SHORTEST_LIMIT)

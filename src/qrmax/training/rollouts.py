@@ -1,7 +1,7 @@
 """Rollouts of a policy in an environment, summed up with 95 % confidence intervals.
 
-The interval of a success rate is Wilson's, that of a mean Student's. One episode tells nothing of
-a mean, whose interval is then infinite.
+The confidence interval of a success rate is Wilson's, that of a mean Student's. With one episode
+the interval of a mean is infinite.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Rollouts(NamedTuple):
     """Means over the episodes of a policy, with 95 % confidence intervals."""
 
     episodes: int
-    success: Estimate  # share of the episodes
-    discounted_return: Estimate  # with the agent's gamma: what `start_value` is the mean of
-    episode_return: Estimate  # without
+    success: Estimate  # success rate
+    discounted_return: Estimate  # with the agent's gamma; `start_value` is its expectation
+    episode_return: Estimate  # undiscounted
     length: Estimate  # steps, of all episodes
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Rollouts(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """One episode in numbers."""
+    """The outcome of one episode."""
 
     success: bool
     discounted_return: float
@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
 def roll_out(
     play: Play, env: Any, gamma: float, episodes: int, seed: int, max_steps: int
 ) -> Rollouts:
-    """Roll out a policy for so many episodes; those longer than `max_steps` are cut."""
+    """Roll out a policy for `episodes` episodes; those longer than `max_steps` are truncated."""
     check_count("episodes", episodes)
     check_count("max_steps", max_steps)
     check_seed(seed)
@@ -76,7 +76,7 @@ def roll_out(
 
 
 def summary(found: Sequence[Outcome]) -> Rollouts:
-    """Means and intervals over one episode or more."""
+    """Means and confidence intervals over one episode or more."""
     _, discounted, plain, length, _ = (list(column) for column in zip(*found, strict=True))
     return Rollouts(
         episodes=len(found),
@@ -88,7 +88,7 @@ def summary(found: Sequence[Outcome]) -> Rollouts:
 
 
 def success_rate(successes: int, episodes: int) -> Estimate:
-    """The share of successes, with Wilson's interval.
+    """The success rate, with Wilson's confidence interval.
 
     >>> print(success_rate(10, 10))
     1 [0.7225, 1]
@@ -104,7 +104,7 @@ def success_rate(successes: int, episodes: int) -> Estimate:
 
 
 def mean_of(values: list[float]) -> Estimate:
-    """The mean, with Student's interval.
+    """The mean, with Student's confidence interval.
 
     >>> print(mean_of([1.0, 2.0, 3.0, 4.0]))
     2.5 [0.4457, 4.554]
@@ -123,7 +123,7 @@ def mean_of(values: list[float]) -> Estimate:
 
 
 def outcomes(play: Play, env: Any, gamma: float, seed: int, max_steps: int) -> Iterator[Outcome]:
-    """Episodes without end; the environment is seeded at the first reset."""
+    """An infinite sequence of episodes; the environment is seeded at the first reset."""
     for number in count():
         steps = play(env, seed if number == 0 else None)
         last = next(steps)

@@ -1,4 +1,4 @@
-"""`qrmax.train` and what it returns."""
+"""`qrmax.train`, and the `Run` that it returns."""
 
 from __future__ import annotations
 
@@ -64,38 +64,44 @@ def train(
     >>> run.reason, run.evaluation.nominal_length
     ('exact', 15)
 
-    `agent` is a name (`qrmax list agents`), a class of your own, an instance of an agent's
-    `Config`, whose settings are taken as they are, or the text "module:Class". `problem` is a
-    problem, its name, or an environment.
+    Arguments:
+        agent: the name of an agent (`qrmax list agents`), a class of your own, an instance of an
+            agent's `Config`, whose settings are taken as they are, or the text "module:Class".
+        problem: a problem, its name, or a Gymnasium environment with a task.
+        seed: the seed of all random streams of the run.
+        max_steps: the budget in steps: 1,000,000 by default, 100,000 if the training loop is not
+            compiled, as on environments and for DQN.
+        max_episodes: the budget in episodes; training ends at the first evaluation at which this
+            many have begun. None for no limit.
+        stop: the stopping rule: "exact" (the value is within 5 % of the optimum, at three
+            evaluations in a row; the default on a tabular problem), "nominal", "success",
+            "reaches", "welch" or "budget", or a rule of `qrmax.training.stopping` with settings of
+            its own.
+        evaluate_every: the number of steps between two evaluations of the greedy policy.
+        compiled: whether to use the compiled training loop, if there is one; the result is the
+            same without it.
+        on_event: a function that is called with each event of `qrmax.training.trainer`: see the
+            guide.
+        progress: by default a progress line is shown on a terminal and in a notebook, which also
+            tells when kernels are compiled on first use. False turns it off; True writes a plain
+            line to stderr every ten seconds if there is neither.
+        log: a folder into which the learning curve is written during training, as CSV and for
+            TensorBoard (extra `log`), or a file that ends in ".csv".
+        settings: the hyperparameters of the agent (`qrmax list agents` shows them), among them the
+            discount factor `gamma`. `r_max` is by default the greatest reward of a step of the
+            problem; on an environment, that of its task.
 
-    `settings` are those of the agent (`qrmax list agents` shows them), `gamma` among them. `stop`
-    is "exact" (the policy is within 5 % of the optimum, at three checks in a row; the default on a
-    tabular problem), "nominal", "success", "reaches", "welch" or "budget", or a rule of
-    `qrmax.training.stopping` with settings of its own. The policy is checked every
-    `evaluate_every` steps. Training ends at `max_steps` in any case: 1,000,000 by default, 100,000
-    if it is played in Python, as environments are, and by DQN. It also ends at the first check at
-    which `max_episodes` have begun.
-
-    An environment has no optimum to compare with. At each check the greedy policy is rolled out in
-    a second instance of it, so that training is not disturbed; `stop` is "reaches" (a success rate
-    of at least 95 % at three checks in a row; the default, if the task has success states) or
+    An environment has no known optimum. At each evaluation the greedy policy is rolled out in a
+    second instance of it, so that training is not disturbed; `stop` is "reaches" (a success rate of
+    at least 95 % at three evaluations in a row; the default, if the task has success states) or
     "budget".
 
-    A run on a shaped task is judged by the plain one: see `RewardMachine.shaped`.
-
-    On a problem with real positions, which needs an agent that perceives (`bucket-qrmax`, say),
-    policies are sampled and compared with the optimum of a fine grid; `stop` is "success" (the
+    A continuous problem needs an agent that perceives (`bucket-qrmax`, say). Policies are evaluated
+    by sampled episodes and compared with the optimum of a fine grid; `stop` is "success" (the
     default), "reaches" or "budget".
 
-    `r_max` is by default the most that a step of the problem can pay; of an environment, the most
-    that its task can. `on_event` is called with each event of `qrmax.training.trainer`: see the
-    guide. `log` names a folder into which the learning curve is written as it grows, as CSV and for
-    TensorBoard (extra `log`), or a file that ends in ".csv".
-    `compiled=False` plays a problem in Python, too, to the same result.
-
-    On a terminal and in a notebook a line shows the progress, and says so when kernels are
-    compiled on first use. `progress=False` turns it off; `progress=True` writes a plain line to
-    stderr every ten seconds where there is neither.
+    Policies of a task with reward shaping are evaluated on the unshaped one: see
+    `RewardMachine.shaped`.
     """
     with compile_notice(progress):
         session = make_session(
@@ -127,8 +133,8 @@ def make_session(
 ) -> Session:
     """The session that `train` trains; see there.
 
-    Many runs on the same problem object, with the same gamma, are set up more quickly where they
-    share an `evaluator`; it changes nothing else.
+    Many runs on the same problem object, with the same gamma, are set up more quickly if they share
+    an `evaluator`; it changes nothing else.
     """
     learner = agent_class(agent)
     settings = given_settings(agent) | settings
@@ -172,10 +178,10 @@ def finish(
 
 
 class Run:
-    """A run that has ended: what was learned, and how it came to be.
+    """A finished training run: the agent, its policy and its learning curve.
 
-    `reason` is the rule that was met, or "budget" where training took all its steps. `steps` is the
-    step at which the rule was first met, or all steps; `trained` is all steps in any case.
+    `reason` is the stopping rule that was met, or "budget" if training took all its steps. `steps`
+    is the step at which the rule was first met, or all steps; `trained` is always all steps.
     """
 
     def __init__(self, session: Session) -> None:
@@ -184,7 +190,7 @@ class Run:
 
     @property
     def agent(self) -> Agent:
-        """The agent, with all it has learned."""
+        """The trained agent."""
         return self._session.agent
 
     @property
@@ -225,17 +231,18 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """The time that learning took, without evaluations and compilation."""
+        """The training time in seconds, evaluations and compilation excluded."""
         return self._session.progress.seconds
 
     @property
     def curve(self) -> tuple[Point, ...]:
         """The learning curve.
 
-        On a problem each row is exact, or sampled if states are real positions. On an environment
-        it sums up rollouts of the greedy policy in a second instance, with 95 % intervals; if none
-        can be made, the episodes of training that ended since the last row. There is a row for each
-        of the first 128 checks, later for fewer, and for every check that was passed.
+        On a tabular problem each row is exact, on a continuous one sampled. On an environment it
+        sums up rollouts of the greedy policy in a second instance, with 95 % confidence intervals;
+        if none can be made, the training episodes that ended since the last row. There is a row for
+        each of the first 128 evaluations, for fewer of the later ones, and for every evaluation
+        that satisfied the stopping rule.
 
         >>> import polars, qrmax
         >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
@@ -246,26 +253,26 @@ class Run:
 
     @property
     def policy(self) -> IntArray:
-        """The greedy policy at the end, `[s, q]`; that of stage 0 where it depends on the stage.
+        """The greedy policy at the end, `[s, q]`; that of stage 0 if it depends on the stage.
 
-        Where states are buckets it is `[bucket, q]`; a network has no such table.
+        It is `[bucket, q]` if states are buckets; a network has no such table.
         """
         return self._policy.table
 
     @property
     def recommendation(self) -> Any:
-        """The policy that the run is judged by.
+        """The policy that is evaluated.
 
-        It is `policy`, except for agents that plan for episodes of `horizon` steps: theirs depends
-        on the stage, `[h, s, q]`; and for those that perceive observations, which have one for
-        these.
+        It is `policy`, except for agents that plan for episodes of `horizon` steps, whose policy
+        depends on the stage, `[h, s, q]`, and for agents that perceive observations, whose policy
+        is one over observations.
         """
         return self._policy.recommendation
 
     @property
     def _policy(self) -> Policy:
         known = self._recommended
-        if known is None or known[0] != self.trained:  # it was trained on since
+        if known is None or known[0] != self.trained:  # training was resumed since
             known = self._recommended = self.trained, as_policy(checked_policy(self.agent))
         return known[1]
 
@@ -273,10 +280,10 @@ class Run:
     def evaluation(self) -> Evaluation | None:
         """The evaluation of the recommended policy.
 
-        It has the agent's own gamma, episodes of its horizon if it has one, and is by the plain
-        task if the run's is shaped. It is exact on a tabular problem. If states are real positions
-        it is the mean of 10,000 sampled episodes, always the same ones; on an environment, of 100
-        rollouts in a second instance, or None if none can be made.
+        It uses the agent's own gamma, episodes of its horizon if it has one, and the unshaped task.
+        It is exact on a tabular problem. On a continuous problem it is the mean of 10,000 sampled
+        episodes, always the same ones; on an environment, of 100 rollouts in a second instance, or
+        None if none can be made.
         """
         return self._session.evaluator.judge(self.recommendation, self.seed)
 
@@ -287,7 +294,7 @@ class Run:
 
     @property
     def gap(self) -> float | None:
-        """The gap of the recommended policy to the optimum, relative to it.
+        """The relative gap between the recommended policy and the optimum.
 
         None for an environment. The optimum has the same gamma and, if there is one, horizon.
         """
@@ -297,14 +304,17 @@ class Run:
 
     @property
     def best(self) -> Best | None:
-        """The optimal policy in numbers, by the same measures; None for an environment."""
+        """The optimal policy in numbers, with the same gamma; None for an environment."""
         return self._session.evaluator.optimum
 
     def diagnosis(self, samples: int = 100_000) -> Diagnosis:
         """Diagnose the buckets on positions all over the plane: their size, and which mix labels.
 
-        It is for agents with buckets on problems with real positions. Of an environment, give
-        observations to `qrmax.analysis.bucket_diagnosis.diagnose` with `run.agent.buckets`.
+        It is for agents with buckets on continuous problems. For an environment, pass observations
+        to `qrmax.analysis.bucket_diagnosis.diagnose` with `run.agent.buckets`.
+
+        Arguments:
+            samples: the number of positions sampled.
         """
         diagnosis: Diagnosis = self._session.domain.diagnose(
             self.agent, samples, stream(self.seed, "diagnosis")
@@ -314,25 +324,29 @@ class Run:
     def act(self, observation: Any, info: Any = None, *, stage: int = 0) -> int:
         """The greedy action for an observation of the environment trained on.
 
-        Where labels belong to whole steps or to buckets, `info` is needed as well. Where the policy
-        depends on the stage, `stage` says how many steps the episode has had.
+        Arguments:
+            observation: the observation, as the environment returned it.
+            info: its info; needed if labels belong to whole transitions or to buckets.
+            stage: the number of steps since the reset, for a policy that depends on the stage.
         """
         return self._session.domain.act(self._policy, observation, info, stage)
 
     def watch(self, env: Any = None, *, seed: int | None = None) -> Iterator[RolloutStep]:
-        """An episode of what was learned, each moment of it; the first one is the start.
+        """Roll out the recommended policy for one episode, yielding each step from the reset on.
 
         >>> import gymnasium, qrmax
         >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
         >>> env = gymnasium.make("qrmax/Office-map1-exp1-v0", slip=0, render_mode="ansi")
-        >>> pictures = [env.render() for moment in run.watch(env, seed=7)]
+        >>> pictures = [env.render() for step in run.watch(env, seed=7)]
         >>> len(pictures)
         16
 
-        The environment is played while you look: `env.render()` shows what it is like at that
-        moment. It is the one trained on, unless you give another one like it; of a problem, give
-        one. A moment has the `action` that led to it (None at the start), `observation`, `reward`
-        and `info`.
+        The environment is stepped lazily, so `env.render()` shows its current state. A step has the
+        `action` that led to it (None for the reset), `observation`, `reward` and `info`.
+
+        Arguments:
+            env: the environment; by default the one trained on. A run on a problem needs one.
+            seed: the seed of the reset; None to continue the environment's random stream.
         """
         return self._episode(self._session.domain.env_to_watch() if env is None else env, seed)
 
@@ -341,16 +355,16 @@ class Run:
         return episode(env, self._session.domain.actor(env, policy), seed, policy.stages)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything into a file, from which `qrmax.load` makes the run again."""
+        """Write the run to the file `path`, from which `qrmax.load` restores it."""
         from qrmax.training.checkpoint import save
 
         save(self._session, path)
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the recommended policy, its task and its labels into one small JSON file.
+        """Write the recommended policy, its task and its labels to `path`, a small JSON file.
 
         `qrmax/policy_reader.py`, a file of plain Python that can be copied anywhere, acts by it
-        without qrmax or NumPy; the guide says how. Networks are refused.
+        without qrmax or NumPy; see the guide. Networks are refused.
         """
         from qrmax.training.policy_export import policy_file
 
@@ -365,7 +379,7 @@ class Run:
         max_steps: int = LONGEST_EPISODE,
         gamma: float | None = None,
     ) -> Rollouts:
-        """Roll out the recommended policy: success, returns and length, with 95 % intervals.
+        """Roll out the recommended policy: success rate, returns and length of episodes.
 
         >>> import qrmax
         >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)
@@ -373,10 +387,15 @@ class Run:
         >>> found.success.low < run.evaluation.success < found.success.high
         True
 
-        A run on a problem has its exact `evaluation` as well. A run on an environment is played in
-        another instance of it, so that training is not disturbed: one made again from its `spec`,
-        or a copy, or the `env` that you give. The `seed` is the run's own unless you give one. An
-        episode is cut after `max_steps` steps, with a warning.
+        All have 95 % confidence intervals. A run on a problem has its `evaluation` as well.
+
+        Arguments:
+            episodes: the number of episodes.
+            env: the environment; by default a second instance of the one trained on, made from its
+                `spec` or copied, so that training is not disturbed.
+            seed: the seed of the rollouts; by default that of the run.
+            max_steps: the number of steps after which an episode is truncated, with a warning.
+            gamma: the discount factor; by default that of the agent.
         """
         from qrmax.training.evaluation import roll_out_run
 
@@ -384,13 +403,13 @@ class Run:
         return roll_out_run(self._session, self._episode, episodes, env, seed, max_steps, gamma)
 
     def is_trained_on(self, thing: Any) -> bool:
-        """Whether this very problem or environment is what the run was trained on."""
+        """Whether the run was trained on `thing`, this very problem or environment."""
         return self._session.domain.is_made_of(thing)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """The learning curve as a figure of Matplotlib, which a notebook shows.
+        """Plot the learning curve as a figure of Matplotlib, which a notebook shows.
 
-        With a `path` it is written there as well; its suffix says whether as PNG, SVG or PDF.
+        With a `path` it is written there as well, as PNG, SVG or PDF by its suffix.
         """
         from qrmax.training.curve_picture import draw_run
 
@@ -405,11 +424,18 @@ class Run:
         progress: bool | None = None,
         log: str | os.PathLike[str] | None = None,
     ) -> Run:
-        """Train on, up to so many steps in all; to the same result as without a break.
+        """Resume training; the result is the same as without a break.
 
-        What comes out is this very run, gone on with. A run whose rule was met has nothing more to
-        do. An environment starts a new episode. `progress` is that of `train`. A `log` that
-        training wrote is appended to.
+        This run itself is continued. If its stopping rule was met, there is nothing more to do. An
+        environment starts a new episode.
+
+        Arguments:
+            max_steps: the budget in steps, those already taken included; by default as before.
+            max_episodes: the budget in episodes, those already begun included; by default as
+                before.
+            on_event: as in `train`.
+            progress: as in `train`.
+            log: as in `train`; the log that training wrote is appended to.
         """
         session = self._session
         session.domain.prepare_to_resume()
@@ -424,7 +450,7 @@ class Run:
 
 
 def _with_rewards(kind: type[Agent], settings: dict[str, Any], domain: Domain) -> dict[str, Any]:
-    """The settings, with the range of rewards for those that are about it and are not given."""
+    """The settings, with defaults from the range of rewards for those that depend on it."""
     lowest, highest = domain.reward_range()
     check_rewards(domain.name, lowest, highest)
     found = {"r_min": min(lowest, 0.0), "r_max": max(highest, 0.0)}

@@ -1,8 +1,8 @@
-"""The bytes of a run's file, read only after its header and its size have been looked at.
+"""The bytes of a run's file, read only after its header and its size have been checked.
 
-A safetensors file begins with the length of its header (8 bytes), then the header: JSON that says
-of every array which of the bytes after it are its own. So what a file would take can be told from
-its first bytes, whatever it claims to hold.
+A safetensors file begins with the length of its header (8 bytes), then the header: JSON with the
+range of bytes of each array. So the memory that a file needs is known from its first bytes,
+whatever it claims to hold.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from qrmax.errors import CheckpointError
 
 LENGTH = 8  # bytes
 LONGEST_HEADER = 100_000_000  # bytes; safetensors reads no longer ones
-COPIES = 3  # of all arrays that there are at once: the file, its arrays, and the agent's own
+COPIES = 3  # of all arrays in memory at once: the file, its arrays, and the agent's own
 
 
 def read_run_file(path: str | os.PathLike[str]) -> bytes:
-    """The content of a file; a `CheckpointError` where it holds no run, or one too large to load.
+    """The content of a file; a `CheckpointError` if it holds no run, or one too large to load.
 
-    Reads nothing but the header before it is clear that there is memory for the rest.
+    Reads only the header until it is clear that there is memory for the rest.
     """
     try:
         status = Path(path).stat()
@@ -81,7 +81,7 @@ def _too_large(size: int) -> str:
 
 
 def free_memory() -> int | None:
-    """The bytes that this process could still have, swap included; None where that is not known."""
+    """The bytes that this process can still allocate, swap included; None if unknown."""
     found = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -101,7 +101,7 @@ def _parted(lines: list[str]) -> list[tuple[str, str, str]]:
 
 
 def _shown(size: int) -> str:
-    """A number of bytes as people read it."""
+    """A number of bytes in a readable unit."""
     for unit, power in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if size >= 1 << power:
             return f"{size / (1 << power):.1f} {unit}"

@@ -1,4 +1,4 @@
-"""The progress of a run as a line: steps, gap, success, known share, time."""
+"""The progress line of a run: steps, gap, success rate, known share, time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from qrmax.training.trainer import Event, Session, Stopped
 
 @contextmanager
 def follow_run(session: Session, progress: bool | None) -> Iterator[Callable[[Event], None]]:
-    """Something to call with each event of a session, which shows the line; see `live_line`."""
+    """A callback for the events of a session, which shows the progress line; see `live_line`."""
     with compile_notice(progress), live_line(progress) as line:
         yield ProgressLine(session, line).see
 
 
 class ProgressLine:
-    """Shows how far a session has come, and what is known of its policy."""
+    """The progress of a session, and the last evaluation of its policy."""
 
     def __init__(self, session: Session, line: LiveLine) -> None:
         self.session = session
@@ -28,15 +28,15 @@ class ProgressLine:
         self._since: tuple[float, float] | None = None  # time and share at the first event
         self._gap: float | None = None
         self._success: float | None = None
-        for point in session.curve[-1:]:  # a run that is resumed
+        for point in session.curve[-1:]:  # if the run is resumed
             self._gap, self._success = point.gap, point.success
 
     def see(self, event: Event) -> None:
-        """Take note of an event, and show it if it is time."""
+        """Record an event, and update the line if it is due."""
         point = getattr(event, "point", None)
         if point is not None:
             self._gap, self._success = point.gap, point.success
-        if self._since is None:  # what was compiled is compiled by now
+        if self._since is None:  # compilation has finished by now
             self._since = time.monotonic(), self.session.share
         if isinstance(event, Stopped):
             self.line.close(self.parts())
@@ -44,7 +44,7 @@ class ProgressLine:
             self.line.show(self.parts(), self.session.share if self._takes_all else None)
 
     def parts(self) -> list[Part]:
-        """The line, in its order; `rank` says what matters most."""
+        """The parts of the line, in order; `rank` is their importance."""
         session = self.session
         step, training = session.progress.step, session.training
         known, success = session.agent.known(), self._success_text()
@@ -66,7 +66,7 @@ class ProgressLine:
 
     @property
     def _takes_all(self) -> bool:
-        """Whether no rule ends it before its budget does."""
+        """Whether no stopping rule can end the run before its budget does."""
         return isinstance(self.session.training.stop, Budget)
 
     def _success_text(self) -> str:
@@ -76,7 +76,7 @@ class ProgressLine:
         return f"{self.session.evaluator.success_word} {_percent(self._success)}"
 
     def _left(self) -> str:
-        """The time left, at the rate so far; where a rule may end it sooner, the most there is."""
+        """The time left at the rate so far; an upper bound if a stopping rule may end it sooner."""
         share = self.session.share
         since, first = self._since or (0.0, share)
         if not first < share < 1.0:

@@ -1,16 +1,16 @@
 """Stopping rules: conditions under which a run has learned enough.
 
-A rule is checked every so often; once it holds at `in_a_row` checks in a row, training stops, and
-the run reports the step of the first of them. The rules:
+A rule is checked at regular intervals; once it holds at `in_a_row` checks in a row, training stops,
+and the run reports the step of the first of them. The rules:
 
     exact     the policy's exact value is within 5 % of the optimum
-    nominal   its run without slips has the length of the optimal policy's (gamma 1: its pay)
-    success   it succeeds as often as the optimal one, within 5 %
-    reaches   its success rate, or its mean return, is at least so much
-    welch     the paper's: sampled returns of both policies cannot be told apart (Welch's t-test)
+    nominal   its nominal episode is as long as the optimal policy's (gamma 1: has its return)
+    success   its success rate is within 5 % of the optimal policy's
+    reaches   its success rate, or its mean return, reaches a threshold
+    welch     the paper's: sampled returns of both policies do not differ (Welch's t-test)
     budget    never: the run takes all its steps
 
-A sampled test passes by accident where episodes are few or hardly ever pay: it says only that no
+A sampled test passes by accident if episodes are few or rewards are sparse: it says only that no
 difference was found. `exact` has no such error and is the default.
 """
 
@@ -33,7 +33,7 @@ from qrmax.training.exact_evaluator import ExactEvaluator
 from qrmax.training.goal import Goal
 
 SUCCESS = 0.95
-"""The success rate that `reaches` asks for by default."""
+"""The default success rate of `reaches`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,17 +42,17 @@ class StoppingRule(ABC):
 
     name: ClassVar[str]
 
-    in_a_row: int = 3  # how many checks in a row must pass
+    in_a_row: int = 3  # the number of checks in a row that must pass
 
     def __post_init__(self) -> None:
         check_count("in_a_row", self.in_a_row)
 
     def check_task(self, machine: RewardMachine) -> None:  # noqa: B027 (most suit any task)
-        """Raise a `ParameterError` if the rule makes no sense for a task."""
+        """Raise a `ParameterError` if the rule does not apply to a task."""
 
     @abstractmethod
     def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
-        """Whether this policy is good enough."""
+        """Whether this policy satisfies the rule."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,29 +74,29 @@ class Exact(StoppingRule):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Nominal(StoppingRule):
-    """The policy's run without slips succeeds, and is as short as the optimal policy's.
+    """The policy's nominal episode succeeds, and is as short as the optimal policy's.
 
-    Where nothing is discounted a longer run is as good as a short one, and it is to pay as much.
+    Without discounting its length does not matter, and its return must be as high.
     """
 
     name = "nominal"
 
     def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:  # noqa: ARG002
-        """Whether the run is as good."""
+        """Whether the nominal episode matches the optimal policy's."""
         return _exact(evaluator).is_nominal(policy)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Success(StoppingRule):
-    """The policy succeeds nearly as often as the optimal one.
+    """The policy's success rate is close to that of the optimal one.
 
-    It is exact where that can be known, and sampled where states are real positions.
+    It is exact on tabular problems, and sampled on continuous ones.
     """
 
     name = "success"
 
     within: float = 0.05  # relative to the optimum
-    episodes: int = 1000  # where it is sampled
+    episodes: int = 1000  # if it is sampled
 
     def __post_init__(self) -> None:
         StoppingRule.__post_init__(self)
@@ -104,7 +104,7 @@ class Success(StoppingRule):
         check_count("episodes", self.episodes)
 
     def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
-        """Whether it succeeds often enough."""
+        """Whether the success rate is high enough."""
         optimum = evaluator.optimum
         assert optimum is not None  # domains without one refuse the rule
         needed = (1.0 - self.within) * optimum.success
@@ -113,12 +113,12 @@ class Success(StoppingRule):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Welch(StoppingRule):
-    """The returns of the policy and of the optimal one cannot be told apart."""
+    """The mean returns of the policy and of the optimal one do not differ significantly."""
 
     name = "welch"
 
-    episodes: int = 10_000  # sampled for each policy, at each check anew
-    alpha: float = 0.1  # the level below which a difference counts as found
+    episodes: int = 10_000  # sampled for each policy, anew at each check
+    alpha: float = 0.1  # the significance level
     in_a_row: int = 1
 
     def __post_init__(self) -> None:
@@ -137,10 +137,10 @@ class Welch(StoppingRule):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reaches(StoppingRule):
-    """The policy's success rate or its mean return is at least so much; all that are given.
+    """The policy's success rate and mean returns reach all thresholds that are given.
 
-    It is exact if that can be known, and sampled otherwise. By default the success rate is to be
-    at least 0.95.
+    They are exact on tabular problems, and sampled otherwise. By default the threshold is a success
+    rate of 0.95.
     """
 
     name = "reaches"
@@ -166,7 +166,7 @@ class Reaches(StoppingRule):
         return Goal(self.success, self.discounted_return, self.episode_return)
 
     def check_task(self, machine: RewardMachine) -> None:
-        """Refuse a success rate for a task that knows no success."""
+        """Refuse a success rate for a task without success states."""
         if self.success is not None and not machine.success:
             raise ParameterError(
                 f"stop is 'reaches' with success {self.success:g}, and task {machine.name!r} has "
@@ -196,7 +196,7 @@ RULES: dict[str, type[StoppingRule]] = {
 
 
 SAMPLED = (Success.name, Reaches.name, Budget.name)
-"""The rules for worlds with real positions, where nothing is exact."""
+"""The rules for continuous problems, which have no exact evaluation."""
 
 
 def _exact(evaluator: Evaluator) -> ExactEvaluator:
@@ -231,7 +231,7 @@ def rule_as_data(rule: StoppingRule) -> dict[str, Any]:
 def welch_p_value(first: FloatArray, second: FloatArray) -> float:
     """The two-sided p-value of Welch's t-test of equal means.
 
-    Two samples without any variance are equal or are not: the p-value is 1 or 0.
+    If neither sample has any variance, the p-value is 1 or 0.
     """
     from scipy.special import stdtr  # slow to import, and needed for this test only
 

@@ -1,8 +1,8 @@
-"""The loop: an agent acts and learns, is judged now and then, and stops when it is good enough.
+"""The training loop: an agent acts and learns, with policy evaluations and a stopping rule.
 
-A `Session` is a run under way. It yields events; whoever wants to show progress, store results or
-interrupt listens. Between two events a session is complete in itself: it can be saved there and
-gone on with later, to the same result.
+A `Session` is a run in progress. It yields events, for callers that show progress, store results or
+interrupt training. Between two events a session is consistent: it can be saved there and resumed
+later, with the same result.
 
     for event in session.events():
         match event:
@@ -31,7 +31,7 @@ from qrmax.training.player import Player
 from qrmax.training.point import Point
 from qrmax.training.stopping import StoppingRule
 
-STRETCH = 50_000  # steps between two events where the loop is compiled
+STRETCH = 50_000  # steps between two events if the loop is compiled
 PYTHON_STRETCH = 500
 FULL_CURVE = 128  # from here on, a curve has fewer rows than there are checks
 NO_BOUNDS = RewardBounds()  # on the rewards of a step
@@ -39,17 +39,17 @@ STREAMS = ("world", "agent", "evaluation")
 
 
 class Progressed(NamedTuple):
-    """Training goes on."""
+    """Training has progressed."""
 
     step: int
 
 
 class Evaluated(NamedTuple):
-    """The policy has been checked."""
+    """The policy has been evaluated."""
 
     step: int
     passed: bool
-    point: Point | None  # None where only the stopping rule has looked
+    point: Point | None  # None if only the stopping rule was checked
 
 
 class Stopped(NamedTuple):
@@ -68,10 +68,10 @@ class TrainingConfig:
 
     seed: int = 0
     max_steps: int = 1_000_000
-    max_episodes: int | None = None  # looked at when the policy is checked
+    max_episodes: int | None = None  # checked when the policy is evaluated
     stop: StoppingRule
-    evaluate_every: int = 1000  # steps between two checks
-    compiled: bool = True  # where that is possible
+    evaluate_every: int = 1000  # steps between two evaluations
+    compiled: bool = True  # if possible
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -89,13 +89,13 @@ class Progress:
     step: int = 0
     streak: int = 0  # checks passed in a row
     first: int = 0  # the step of the first of them
-    first_episode: int = 0  # and how many episodes had begun
-    reason: str = ""  # why it has stopped; empty while it has not
+    first_episode: int = 0  # and the number of episodes begun by then
+    reason: str = ""  # the rule that stopped it; empty if none has
     seconds: float = 0.0  # spent in training, compilation excluded
 
 
 class Session:
-    """A run under way.
+    """A run in progress.
 
     Sessions on the same problem, with the same gamma, can share an `evaluator`, so that the problem
     is solved once for all of them.
@@ -135,7 +135,7 @@ class Session:
         return None
 
     def events(self) -> Iterator[Event]:
-        """Train on, until a rule is met or the budget is spent."""
+        """Train until the stopping rule is met or the budget is spent."""
         progress, training = self.progress, self.training
         while not self.is_over:
             check = (progress.step // training.evaluate_every + 1) * training.evaluate_every
@@ -153,7 +153,7 @@ class Session:
 
     @property
     def is_over(self) -> bool:
-        """Whether the rule is met, or the budget is spent."""
+        """Whether the stopping rule is met, or the budget is spent."""
         progress, training = self.progress, self.training
         if progress.reason or progress.step >= training.max_steps:
             return True
@@ -169,13 +169,13 @@ class Session:
         return min(share, 1.0)
 
     def _has_all_episodes(self, training: TrainingConfig) -> bool:
-        """Whether all its episodes have begun; that is looked at when the policy is checked."""
+        """Whether all its episodes have begun; checked only when the policy is evaluated."""
         checked = self.progress.step % training.evaluate_every == 0
         most = training.max_episodes
         return checked and most is not None and self.player.episodes >= most
 
     def extend(self, max_steps: int | None, max_episodes: int | None = None) -> None:
-        """Allow so many steps and episodes in all; an error where nothing is left to do."""
+        """Set the budget of steps and episodes in all; an error if it is spent already."""
         training = self.training
         if max_steps is not None:
             training = replace(training, max_steps=max_steps)
@@ -205,7 +205,7 @@ class Session:
         return self.progress.first if self.progress.reason else self.progress.step
 
     def _take(self, limit: int) -> None:
-        """Take up to so many steps."""
+        """Take at most `limit` steps."""
         player, agent = self.player, self.agent
         if self._fast_forward is not None:
             target = self.progress.step + min(limit, STRETCH)
@@ -232,12 +232,12 @@ class Session:
                 self._warn_of_rewards(step.r_env + step.r_task)
 
     def _cut(self) -> None:
-        """End the episode if the agent does, by a clock of its own."""
+        """End the episode if the agent does, at a horizon of its own."""
         if self.agent.episode_over and not self.player.over:
             self.player.cut()
 
     def _check(self) -> Evaluated:
-        """See whether the rule holds, and note a row of the curve."""
+        """Check the stopping rule, and append a row to the curve."""
         step, chance = self.progress.step, self.streams["evaluation"]
         policy, point = checked_policy(self.agent), None
         passed = self.training.stop.passes(policy, self.evaluator, chance)
@@ -262,7 +262,7 @@ class Session:
             progress.reason = rule.name
 
     def _warn_of_rewards(self, reward: float) -> None:
-        """Say what is out of the range that the agent reckons with; once is enough."""
+        """Warn once of a reward out of the range that the agent assumes."""
         lowest, highest = self._bounds
         if highest is not None and reward > highest:
             warn(
@@ -279,7 +279,7 @@ class Session:
 
 
 def _has_row(check: int) -> bool:
-    """Whether the curve has a row for this check: the later, the fewer, as one looks at curves."""
+    """Whether the curve has a row for this check; later rows are sparser."""
     spacing = 1
     while check > FULL_CURVE * spacing:
         spacing *= 2

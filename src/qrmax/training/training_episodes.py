@@ -1,4 +1,4 @@
-"""Evaluation by the episodes of training, in which the agent explores."""
+"""Evaluation by training episodes, in which the agent explores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qrmax.training.point import Point
 
 
 class TrainingEpisodes(Evaluator):
-    """A summary of the episodes of training that ended since the last look."""
+    """A summary of the training episodes that ended since the last evaluation."""
 
     success_word = "recent success"
     caveat = (
@@ -25,10 +25,10 @@ class TrainingEpisodes(Evaluator):
         self.played = played
         self.gamma = gamma
         self.horizon = horizon
-        self._succeeded = False  # an episode that is in no row
+        self._succeeded = False  # whether an episode that is in no row did
 
     def reaches(self, policy: Any, goal: Goal, episodes: int, chance: Stream) -> bool:  # noqa: ARG002
-        """Whether the episodes since the last row reach a goal; not if none has ended."""
+        """Whether the episodes since the last row reach a goal; False if none has ended."""
         ended = self.played.finished
         if not ended:
             return False
@@ -36,7 +36,7 @@ class TrainingEpisodes(Evaluator):
         return goal.is_met(Goal(*(sum(column) / len(ended) for column in columns)))
 
     def note_successes(self) -> None:
-        """Forget the episodes since the last row, but for whether one succeeded."""
+        """Discard the episodes since the last row, except for whether one succeeded."""
         self._succeeded |= any(episode.success for episode in self.played.finished)
         self.played.finished = []
 
@@ -55,10 +55,10 @@ class TrainingEpisodes(Evaluator):
         )
 
     def judge(self, policy: Any, seed: int) -> None:
-        """Nothing: the greedy policy was not played."""
+        """Nothing: the greedy policy was not rolled out."""
 
     def failure(self, policy: Any, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002
-        """In words, that no episode of training succeeded; empty if one did."""
+        """A message if no training episode succeeded; empty if one did."""
         self.note_successes()
         if self._succeeded or any(point.success for point in curve):
             return ""

@@ -1,4 +1,4 @@
-"""Compiling ahead, so that what follows is quick and its time is that of learning."""
+"""Compilation ahead of training, so that timings exclude it."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def needs_compiling(agent: AgentLike) -> bool:
 
 @compile_notice(None)
 def warm_up(agent: AgentLike) -> None:
-    """Compile what a run of this agent needs, or load it from the disk cache."""
+    """Compile the kernels that a run of this agent needs, or load them from numba's cache."""
     settings = agent_class(agent).quick_settings
     if agent_class(agent).perceives:
         line = make("continuous/line/ab", max_episode_steps=3)
         _train(agent, line, stop="budget", **settings)
         return
-    # two outcomes and two machine states, so that nothing is special about the arrays' shapes
+    # two outcomes and two machine states, so that the arrays' shapes are generic
     mdp = TabularMDP([[[1, 0]], [[1, 0]]], [[[0.5, 0.5]], [[0.5, 0.5]]])
     task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
     problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=3)
     run = _train(agent, problem, stop=Exact(in_a_row=9), **settings)
-    _ = run.stationary_evaluation  # where policies have stages, this is compiled for as well
+    _ = run.stationary_evaluation  # compiles a further kernel if policies have stages
 
 
 def _train(agent: AgentLike, problem: Problem | ContinuousProblem, **options: Any) -> Run:

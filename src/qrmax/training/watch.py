@@ -18,7 +18,7 @@ class RolloutStep(NamedTuple):
 def episode(
     env: Any, act: Callable[[Any, Any, int], int], seed: int | None, most_steps: int | None
 ) -> Iterator[RolloutStep]:
-    """Play an episode; `act` gives the action for an observation, its info and the stage."""
+    """Roll out one episode; `act` maps an observation, its info and the stage to an action."""
     observation, info = env.reset(seed=seed)
     yield RolloutStep(None, observation, 0.0, info)
     stage, over = 0, False

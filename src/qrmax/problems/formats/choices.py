@@ -1,8 +1,8 @@
-"""States with choices, as model checkers write them down, and the `TabularMDP` that they make.
+"""States with choices, as in files of model checkers, and their `TabularMDP`.
 
-There each state has choices of its own, here every state has all actions. Where the choices of each
-state have different names, an action is a name; otherwise it is the place in the list. A state that
-lacks an action has its first choice there once more, which changes no optimum.
+In these files each state has choices of its own; in a `TabularMDP` every state has all actions. If
+the choices of each state have different names, an action is a name; otherwise it is the index in
+the list. For an action that a state lacks, its first choice is repeated, which changes no optimum.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from qrmax.source import Source
 
 INIT, TERMINAL, DEADLOCK = "init", "terminal", "deadlock"
 DRAWS_START = "draws_start"
-"""Labels with a meaning: where episodes start; where they end, in our files and in others; and a
-state that we add where the start is random, whose only choice leads to where episodes start."""
+"""Labels with a meaning: of initial states; of terminal states, in our files and in others; and of
+a state that is added if the initial state is random, whose only choice leads to initial states."""
 
 BEGINS = frozenset({INIT, DRAWS_START})
-ENDS = BEGINS | {TERMINAL, DEADLOCK}  # no propositions there
+ENDS = BEGINS | {TERMINAL, DEADLOCK}  # these are not propositions
 
 MOST_ENTRIES = 2**24
 ROUNDED = 1e-6  # probabilities in a file may sum to 1 up to this: Storm writes ten digits
@@ -32,7 +32,7 @@ ROUNDED = 1e-6  # probabilities in a file may sum to 1 up to this: Storm writes 
 
 @dataclass(slots=True)
 class Choice:
-    """A choice: its name ("" for none), its reward, and where it leads."""
+    """A choice: its name ("" for none), its reward and its successors."""
 
     name: str
     reward: float
@@ -43,7 +43,7 @@ class Choice:
 
 @dataclass(slots=True)
 class ListedState:
-    """A state as it is listed."""
+    """A state as listed in a file."""
 
     line: int
     reward: float
@@ -53,7 +53,7 @@ class ListedState:
 
 
 def assemble(source: Source, states: list[ListedState], start: int | None) -> LabelledMDP:
-    """The model that these states are, numbered from 0 on."""
+    """The model of these states, which are numbered from 0."""
     actions = _actions(states)
     width = max((len(choice.succ) for state in states for choice in state.choices), default=1)
     if len(states) * len(actions) * width > MOST_ENTRIES:
@@ -90,7 +90,7 @@ def assemble(source: Source, states: list[ListedState], start: int | None) -> La
 
 
 def _ends(s: int, state: ListedState) -> bool:
-    """Whether episodes end in a state: nothing can be chosen, or nothing comes of it."""
+    """Whether a state is terminal: without choices, or labelled so and absorbing without reward."""
     absorbing = all(
         {*choice.succ} <= {s} and state.reward + choice.reward == 0.0 for choice in state.choices
     )
@@ -98,7 +98,7 @@ def _ends(s: int, state: ListedState) -> bool:
 
 
 def _actions(states: list[ListedState]) -> list[str]:
-    """The names of the actions; "" where they are places in the lists."""
+    """The names of the actions; "" if they are indices in the lists."""
     acting = [
         state
         for s, state in enumerate(states)
@@ -117,7 +117,7 @@ def _in_order(state: ListedState, actions: list[str]) -> list[Choice]:
     if actions[0]:
         by_name = {choice.name: choice for choice in state.choices}
         return [by_name.get(name, state.choices[0]) for name in actions]
-    missing = len(actions) - len(state.choices)  # negative at most where episodes end
+    missing = len(actions) - len(state.choices)  # negative for terminal states at most
     return [*state.choices, *[state.choices[0]] * missing][: len(actions)]
 
 
@@ -138,7 +138,7 @@ def _start(
     succ: NDArray[np.int32],
     prob: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], int]:
-    """The distribution over the states at the start, and how many states are to be kept."""
+    """The initial state distribution, and the number of states to keep."""
     start = np.zeros(len(states))
     begun = [s for s, state in enumerate(states) if INIT in state.labels]
     if given is not None:

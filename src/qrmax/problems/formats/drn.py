@@ -23,8 +23,8 @@
                 1 : 1
 
 Comments after states are their names; Storm writes the values of variables there. Labels are the
-propositions, and those of `choices`. A reward belongs to a choice: it is the mean of those of its
-successors. Numbers are written so that they are read to the last digit.
+propositions, and those of `choices`. A reward belongs to a choice: it is the mean over its
+successors. Numbers are written with all digits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from qrmax.source import Source
 
 TYPES = ("MDP", "DTMC")
 REWARD = "reward"
-NO_NAME = "__NOLABEL__"  # what Storm writes for a choice without a name
+NO_NAME = "__NOLABEL__"  # Storm's text for a choice without a name
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _TOKEN = re.compile(r'\s*(?:"([^"]*)"|([^\s"]+))')
@@ -62,7 +62,7 @@ _ACTION = re.compile(r"\s*action\s+([^\s\[]+)")
 _TARGET = re.compile(rf"\s*(\d+)\s*:\s*({NUMBER})(?:/({NUMBER}))?\s*", re.ASCII)
 
 
-def format(model: LabelledMDP) -> str:  # noqa: A001 (as the modules of tasks have it)
+def format(model: LabelledMDP) -> str:  # noqa: A001 (as in the modules of task formats)
     """The model as text."""
     return "\n".join(_lines(model)) + "\n"
 
@@ -102,7 +102,7 @@ def _lines(model: LabelledMDP) -> Iterator[str]:
 
 
 def _rewards_of_choices(mdp: TabularMDP) -> NDArray[np.float64]:
-    """The mean reward of each action, `[s, a]`; without rounding where all successors have it."""
+    """The mean reward of each action, `[s, a]`; not rounded if it is that of all successors."""
     happens = mdp.prob > 0.0
     least = np.where(happens, mdp.reward, np.inf).min(axis=2)
     most = np.where(happens, mdp.reward, -np.inf).max(axis=2)
@@ -129,7 +129,7 @@ def parse(source: Source, *, reward: str | None = None, start: int | None = None
 
 
 class _Reader:
-    """Goes through the lines; `number` is that of the current one, counted from 1."""
+    """A parser, line by line; `number` is that of the current line, counted from 1."""
 
     def __init__(self, source: Source, reward: str | None, start: int | None) -> None:
         self.source = source
@@ -222,7 +222,7 @@ class _Reader:
         return 0 if models else None
 
     def read_name(self, line: str) -> None:
-        """A comment right after a state is its name."""
+        """Read the name of a state from the comment right after it."""
         if self.states and not self.states[-1].name and not self.states[-1].choices:
             text = " ".join(line.strip().removeprefix("//").split())
             self.states[-1].name = "".join(char for char in text if char.isprintable())
@@ -250,7 +250,7 @@ class _Reader:
             raise self.error("expected 'state N', 'action NAME' or 'N : PROBABILITY'", 1)
 
     def read_rewards(self, line: str, at: int) -> tuple[float, int]:
-        """The reward chosen of those in brackets, and where they end."""
+        """The selected reward of those in brackets, and the column after them."""
         found = _REWARDS.match(line, at)
         if found is None:
             return 0.0, at

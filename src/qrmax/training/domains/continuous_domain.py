@@ -31,7 +31,7 @@ class ContinuousDomain(SimulatedDomain):
 
     def __init__(self, problem: ContinuousProblem) -> None:
         self.task = self.posed = problem
-        self.sizes = Sizes(0, problem.n_task_states, problem.n_actions)  # states turn up
+        self.sizes = Sizes(0, problem.n_task_states, problem.n_actions)  # states are discovered
         self.observations = problem.observations
 
     @classmethod
@@ -84,12 +84,12 @@ class ContinuousDomain(SimulatedDomain):
         }
 
     def restore_player(self, player: Any, described: Mapping[str, Any], agent: Agent) -> None:
-        """Bring the simulator to the state and the position that were described."""
+        """Restore the state and the position of the simulator."""
         player.stand(described["position"])
         super().restore_player(player, described, agent)
 
     def default_rule(self) -> str:
-        """Success nearly as often as the optimum."""
+        """A success rate close to that of the optimal policy."""
         return "success"
 
     def player(self, agent: Agent, chance: Stream) -> PlaneSimulator:
@@ -116,7 +116,7 @@ class ContinuousDomain(SimulatedDomain):
         return ContinuousEnv(self.posed.judged)
 
     def encoder(self) -> dict[str, Any]:
-        """Observations have no numbers: policies of a plane bring their own encoder."""
+        """Observations have no numbers: policies of a plane have encoders of their own."""
         raise NotImplementedError
 
     def grid_side(self, dimension: int) -> int:  # noqa: ARG002

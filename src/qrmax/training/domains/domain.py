@@ -1,11 +1,11 @@
-"""The protocol of domains: all that training asks of what an agent is trained on.
+"""The protocol of domains, the problems and environments that agents are trained on.
 
     sizes, observations    for the agent
-    player                 to be played by the agent
-    evaluator              for its policies, with the usual stopping rule and budget
+    player                 for the agent to interact with
+    evaluator              for its policies, with a default stopping rule and budget
     name, machine, labels  a description, for files and messages
-    describe, arrays       to be saved, and `restore`d
-    act                    by a policy, for an observation
+    describe, arrays       for checkpoints, and `restore`
+    act                    the action of a policy for an observation
     second_instance        to roll policies out in
     encoder                for exported policies
 
@@ -44,7 +44,7 @@ Actor = Callable[[Any, Any, int], int]
 
 
 class Task(Protocol):
-    """A task that is posed: a reward machine, over numbered labels."""
+    """A task: a reward machine over numbered labels."""
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ class Domain(ABC):
     """A problem or an environment that an agent is trained on."""
 
     kind: ClassVar[str]  # in the files of runs
-    simulated: ClassVar[bool] = True  # whether compiled loops can play it
+    simulated: ClassVar[bool] = True  # whether compiled loops can simulate it
     rewards_known: ClassVar[bool] = True  # whether `reward_range` is certain
     budget: ClassVar[int] = 1_000_000  # steps
     short_run: ClassVar[int] = 100_000  # steps below which a lack of success is no surprise
@@ -92,7 +92,7 @@ class Domain(ABC):
     def pose(cls, thing: Any, learner: Learner, chance: Chance) -> Domain:
         """Make the domain of a problem or an environment, for a learner.
 
-        `chance` seeds what cannot draw from a stream of ours.
+        `chance` seeds environments, which cannot draw from our random streams.
         """
 
     @classmethod
@@ -105,11 +105,11 @@ class Domain(ABC):
         chance: Chance,
         env: Any,
     ) -> Domain:
-        """The domain that `describe` and `arrays` tell of; see `absent` for `env`."""
+        """Restore a domain from what `describe` and `arrays` returned; see `absent` for `env`."""
 
     @classmethod
     def absent(cls, described: Mapping[str, Any]) -> Any:  # noqa: ARG003
-        """A stand-in for the environment of a run that is loaded to act only; None: not needed."""
+        """A stand-in for the environment of a run that is only to act; None if not needed."""
         return None
 
     @property
@@ -129,11 +129,11 @@ class Domain(ABC):
 
     @abstractmethod
     def is_made_of(self, thing: Any) -> bool:
-        """Whether this very problem or environment is that of the domain."""
+        """Whether the domain was made of this very object, a problem or an environment."""
 
     @property
     def max_episode_steps(self) -> int | None:
-        """The limit on the length of an episode; None if there is none, or it is not known."""
+        """The limit on the length of an episode; None if there is none, or it is unknown."""
         return None
 
     @property
@@ -145,10 +145,10 @@ class Domain(ABC):
 
     @abstractmethod
     def default_rule(self) -> str:
-        """The name of the usual stopping rule, for this task."""
+        """The name of the default stopping rule for this task."""
 
     def check_rule(self, rule: StoppingRule) -> None:
-        """Refuse a rule that needs to know more than can be known."""
+        """Refuse a rule that needs an optimum or an exact evaluation if there is none."""
         rule.check_task(self.machine)
         refused = {kind.name for kind in RULES.values()} - {*self.rules}
         if rule.name in refused:
@@ -159,7 +159,7 @@ class Domain(ABC):
 
     @abstractmethod
     def reward_range(self) -> tuple[float, float]:
-        """The least and the highest reward of a step, as far as is known."""
+        """The least and the greatest reward of a step, as far as known."""
 
     @abstractmethod
     def player(self, agent: Agent, chance: Stream) -> Player:
@@ -167,7 +167,7 @@ class Domain(ABC):
 
     @abstractmethod
     def evaluator(self, gamma: float, horizon: int | None, every: int = 1000) -> Evaluator:
-        """An evaluator of policies, which are checked every so many steps."""
+        """An evaluator of policies; `every` is the number of steps between two evaluations."""
 
     def check_evaluator(self, evaluator: Evaluator, gamma: float, horizon: int | None) -> None:
         """Refuse an evaluator that is not for this very problem, gamma and horizon."""
@@ -181,7 +181,7 @@ class Domain(ABC):
             )
 
     def prepare_to_resume(self) -> None:  # noqa: B027 (problems need nothing)
-        """Get ready to be played on after a break."""
+        """Prepare for training to be resumed."""
 
     # Acting
 
@@ -196,7 +196,7 @@ class Domain(ABC):
         return self.first_action + policy.action(self.view(policy, observation, info), q, stage)
 
     def _task_state(self, number: Any) -> int:
-        """The number of a machine state; an error if it is none."""
+        """The number of a machine state; an error if it is not one."""
         states = range(len(self.machine.states))
         try:
             q = operator.index(number)
@@ -243,7 +243,7 @@ class Domain(ABC):
     # Saving and exporting
 
     def describe(self, player: Player) -> dict[str, Any]:  # noqa: ARG002
-        """The domain and its state of play as plain data, arrays aside."""
+        """The domain and the state of its player as plain data, arrays excluded."""
         return {
             "name": self.name,
             "machine": format_task(self.machine),
@@ -251,7 +251,7 @@ class Domain(ABC):
         }
 
     def arrays(self) -> Arrays:
-        """The arrays to be saved; none for an environment, which cannot be."""
+        """The arrays to be saved; none for an environment, which cannot be saved."""
         return {}
 
     def same_as(self, other: Domain) -> bool:
@@ -266,7 +266,7 @@ class Domain(ABC):
         )
 
     def restore_player(self, player: Player, described: Mapping[str, Any], agent: Agent) -> None:  # noqa: B027
-        """Bring a player to the state of play that was described."""
+        """Restore the state of a player."""
 
     first_action: int = 0
     """The number of the first action in the environment."""
@@ -286,7 +286,7 @@ class Domain(ABC):
         """The map from an observation to the number of a state, as `policy_reader.py` reads it."""
 
     def by_observation(self, table: IntArray) -> IntArray:
-        """A policy `[s, q]` by the numbers that the encoder gives."""
+        """A policy `[s, q]`, reindexed by the numbers that the encoder returns."""
         return table
 
     # Warnings
@@ -295,11 +295,11 @@ class Domain(ABC):
         """Warn of settings that do not suit the domain."""
 
     def oddity(self) -> str:
-        """Something odd that training has shown, in words; empty if there is nothing."""
+        """A description of something suspicious in training; empty if there is nothing."""
         return ""
 
     def remedies(self, steps: int) -> Iterator[str]:  # noqa: ARG002
-        """Advice after a run of so many steps without success."""
+        """Advice after a run of `steps` steps without success."""
         yield from ()
 
     def grid_side(self, dimension: int) -> int | None:  # noqa: ARG002

@@ -24,7 +24,7 @@ def domain_kind(thing: Any) -> type[Domain]:
 
 
 def is_problem(thing: Any) -> bool:
-    """Whether this is a problem that is known as a whole, and not an environment."""
+    """Whether this is a problem, whose model is known, and not an environment."""
     return any(kind.simulated and kind.takes(thing) for kind in KINDS)
 
 

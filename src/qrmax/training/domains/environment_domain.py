@@ -28,7 +28,7 @@ class EnvironmentDomain(Domain):
     kind = "environment"
     simulated = False
     rewards_known = False
-    budget = 100_000  # it is played in Python
+    budget = 100_000  # it is stepped in Python
     short_run = 5_000
     rules = ("reaches", "budget")
     why_no_others = "an environment has no known optimum to compare with"
@@ -58,7 +58,7 @@ class EnvironmentDomain(Domain):
         chance: Chance,
         env: Any,
     ) -> EnvironmentDomain:
-        """The domain of an environment that is given again, if it is like the one trained on."""
+        """The domain of an environment that is passed again, if it matches the one trained on."""
         if env is None:
             raise CheckpointError(
                 f"was trained on the environment {described['name']!r}, which a file cannot hold; "
@@ -76,7 +76,7 @@ class EnvironmentDomain(Domain):
         return AbsentEnv(described["name"], stored_machine(described), described["spaces"])
 
     def is_made_of(self, thing: Any) -> bool:
-        """Whether this very environment is that of training."""
+        """Whether this very environment is the one trained on."""
         return thing is self.played.env
 
     def describe(self, player: Player) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class EnvironmentDomain(Domain):
         }
 
     def _check_same(self, described: Mapping[str, Any]) -> None:
-        """Refuse an environment that is not the one trained on, as far as that can be seen."""
+        """Refuse an environment whose spaces or task are not those of the one trained on."""
         differs = {
             "another task": format_task(self.machine) != described["machine"],
             "other sizes": list(self.sizes) != list(described["sizes"]),
@@ -112,14 +112,14 @@ class EnvironmentDomain(Domain):
                 )
 
     def _fingerprint(self) -> str | None:
-        """A hash of the bounds of real observations; there may be thousands."""
+        """A hash of the bounds of real-valued observations; there may be thousands."""
         box = self.observations
         if box is None:
             return None
         return hashlib.sha256(box.low.tobytes() + box.high.tobytes()).hexdigest()
 
     def default_rule(self) -> str:
-        """A success rate of 95 %, or the budget for tasks that know no success."""
+        """A success rate of 95 %, or the budget for tasks without success states."""
         return "reaches" if self.machine.success else "budget"
 
     def reward_range(self) -> tuple[float, float]:
@@ -128,7 +128,7 @@ class EnvironmentDomain(Domain):
         return min([0.0, *rewards]), max([1.0, *rewards])
 
     def player(self, agent: Agent, chance: Stream) -> EnvPlayer:  # noqa: ARG002
-        """The environment itself, which the agent may perceive."""
+        """The environment itself; the agent may perceive its observations."""
         self.played.perceive = agent.perceive if agent.perceives else None
         return self.played
 
@@ -137,7 +137,7 @@ class EnvironmentDomain(Domain):
         return RolloutEvaluator(self, gamma, horizon, every)
 
     def prepare_to_resume(self) -> None:
-        """Start a new episode: someone else may have played the environment since."""
+        """Start a new episode: the environment may have been stepped by others since."""
         self.played.check_present()
         self.played.over = True
 
@@ -153,7 +153,7 @@ class EnvironmentDomain(Domain):
         return View(observation["state"], self.played.label_of(observation["state"], info))
 
     def actor(self, env: Any, policy: Policy) -> Actor:  # noqa: ARG002
-        """The policy; what an environment shows need not be checked at each step."""
+        """The policy; observations of the environment need not be checked at each step."""
         first, view = self.first_action, self.view
         return lambda seen, info, stage: (
             first + policy.action(view(policy, seen, info), int(seen["task"]), stage)
@@ -182,18 +182,18 @@ class EnvironmentDomain(Domain):
 
     @property
     def proposition_names(self) -> set[str]:
-        """The propositions of the task: of labels, nothing else is kept."""
+        """The propositions of the task: labels keep no others."""
         return set(self.machine.propositions)
 
     def encoder(self) -> dict[str, Any]:
-        """The digits that the number of an observation is made of."""
+        """The digits that make up the number of an observation."""
         from qrmax.worlds.spaces import describe  # loads gymnasium, which is there already
 
         space = describe(self.played.layer.observation_space["state"])
         return {"labelled": int(self.played.with_label), "digits": _digits(space, [])}
 
     def oddity(self) -> str:
-        """The propositions that were never true: misspelt in the task or in the labels, perhaps."""
+        """The propositions that were never true, perhaps misspelt in the task or in the labels."""
         missing = sorted(self.machine.propositions - self.played.seen)
         if not missing:
             return ""
@@ -217,7 +217,7 @@ class EnvironmentDomain(Domain):
 
 
 def _digits(space: Any, path: list[Any]) -> list[list[Any]]:
-    """The parts of an observation, most significant first, as `Numbering` has them."""
+    """The parts of an observation, most significant first, as in `Numbering`."""
     match space["kind"]:
         case "Discrete":
             return [[path, space["start"], space["n"]]]

@@ -1,4 +1,4 @@
-"""Domains that our simulators play: problems that are known as a whole."""
+"""Domains with simulators of our own: problems whose model is known."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from qrmax.worlds.grid import GridMap, format_map, parse_map
 
 
 class _Simulator(Player, Protocol):
-    """A simulator, whose state of play is a few numbers."""
+    """A simulator, whose state is a few numbers."""
 
     world: World
     state: NDArray[np.int64]
 
     @property
     def place(self) -> int:
-        """The cell or state that labels and ends belong to."""
+        """The cell or state that determines the label and whether the episode ends."""
         ...
 
     def look(self) -> Any:
-        """The state, as the agent sees it."""
+        """The state as the agent perceives it."""
         ...
 
 
 class SimulatedDomain(Domain):
-    """A problem, played by a simulator."""
+    """A problem and its simulator."""
 
-    env_class: str  # of ours, in which its policies can be watched
+    env_class: str  # the environment of ours in which its policies can be rolled out
     posed: Any  # the problem
 
     @property
@@ -47,7 +47,7 @@ class SimulatedDomain(Domain):
         return self.posed
 
     def is_made_of(self, thing: Any) -> bool:
-        """Whether this very problem is that of the domain."""
+        """Whether this very problem is the one trained on."""
         return thing is self.posed
 
     @property
@@ -57,19 +57,19 @@ class SimulatedDomain(Domain):
         return limit
 
     def reward_range(self) -> tuple[float, float]:
-        """The least and the highest reward of a step."""
+        """The least and the greatest reward of a step."""
         lowest, highest = self.posed.reward_range()
         return lowest, highest
 
     def env_to_watch(self) -> Any:
-        """Raise an error that tells which environment to give."""
+        """Raise an error that says which environment to pass."""
         raise ParameterError(
             f"this run is on the problem {self.name!r}, not on an environment: give one, such "
             f"as qrmax.{self.env_class}(problem) or one of gymnasium.make, as run.watch(env)"
         )
 
     def describe(self, player: Any) -> dict[str, Any]:
-        """The problem and the state of its simulator as plain data, arrays aside."""
+        """The problem and the state of its simulator as plain data, arrays excluded."""
         described = super().describe(player)
         described |= {"max_episode_steps": self.max_episode_steps, "state": player.state.tolist()}
         if isinstance(self.posed.world, GridMap):
@@ -78,7 +78,7 @@ class SimulatedDomain(Domain):
         return described
 
     def restore_player(self, player: Any, described: Mapping[str, Any], agent: Agent) -> None:
-        """Bring the simulator to the state that was described, if there is such a state."""
+        """Restore the state of the simulator; an error if there is no such state."""
         simulator: _Simulator = player
         state: list[int] = described["state"]
         s, q, age, over, episodes = state
@@ -98,17 +98,17 @@ class SimulatedDomain(Domain):
             buckets = getattr(agent, "buckets", None)
             known = MOST if buckets is None else len(buckets)
             seen = simulator.look()
-            fits = not isinstance(seen, int) or seen == s < known  # the place is nothing new
+            fits = not isinstance(seen, int) or seen == s < known  # the state is not a new one
         if not fits:
             raise CheckpointError(f"inconsistent episode record: {state}")
 
     @property
     def most_states(self) -> int:
-        """A bound on the numbers of states."""
+        """An upper bound on the numbers of states."""
         return MOST
 
     def warn_of_settings(self, config: AgentConfig) -> None:
-        """Warn of an r_max, a horizon or rewards with which nothing can be learned."""
+        """Warn of an r_max, a horizon or rewards that prevent learning."""
         lowest, highest = self.reward_range()
         self._warn_of_pessimism(config, highest)
         self._warn_of_a_long_horizon(config)
@@ -138,7 +138,7 @@ def stored_machine(described: Mapping[str, Any]) -> RewardMachine:
 
 
 def stored_map(described: Mapping[str, Any], states: int) -> GridMap | None:
-    """The map that the problem was made of, to look at; None if it was made of none."""
+    """The map that the problem was made of, for drawing; None if it was made of none."""
     if "map" not in described:
         return None
     grid = parse_map(Source(f"{described['map']['name']}.txt", described["map"]["text"]))

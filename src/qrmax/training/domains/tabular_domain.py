@@ -103,12 +103,12 @@ class TabularDomain(SimulatedDomain):
         return self.sizes.states
 
     def view(self, policy: Policy, observation: Any, info: Any) -> View:  # noqa: ARG002
-        """The number of a state; its label tells which, if states were split by labels."""
+        """The number of a state; if states were split by labels, the label determines which."""
         state = self.posed.state_of(int(observation["state"]), info)
         return View(state, int(self.posed.label[state]))
 
     def actor(self, env: Any, policy: Policy) -> Actor:
-        """The policy; an environment made of a problem shows the numbers of states themselves."""
+        """The policy; in an environment made of a problem, observations are numbers of states."""
         if not self.takes(getattr(getattr(env, "unwrapped", None), "problem", None)):
             return super().actor(env, policy)
         label = self.posed.label
@@ -123,13 +123,13 @@ class TabularDomain(SimulatedDomain):
         return ProblemEnv(self.posed.judged)
 
     def encoder(self) -> dict[str, Any]:
-        """The number that is observed; with the label, if states were split by labels."""
+        """The observed number, with the label if states were split by labels."""
         origin = self.posed.origin
         count = self.sizes.states if origin is None else int(origin.max()) + 1
         return {"labelled": int(origin is not None), "digits": [[[], 0, count]]}
 
     def by_observation(self, table: IntArray) -> IntArray:
-        """A policy of states that were split by labels, as one of labels and observations."""
+        """A policy over states that were split by labels, reindexed by labels and observations."""
         problem = self.posed
         if problem.origin is None:
             return table

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class BucketTablePolicy(Policy):
     """A table `[bucket, q]` of actions, and the buckets."""
 
-    at_once = 50  # one after the other
+    at_once = 50  # episodes are sampled one after the other
 
     def __init__(self, recommendation: BucketPolicy) -> None:
         super().__init__(recommendation)
@@ -44,7 +44,7 @@ class BucketTablePolicy(Policy):
         return table
 
     def encoded(self, domain: Domain) -> Encoded:  # noqa: ARG002
-        """The table, and the hyperplanes or the grid that buckets are made by."""
+        """The table, and the hyperplanes or the grid that define the buckets."""
         return Encoded(_encoder(self.buckets, len(self.table)), [self.table])
 
     def sample(
@@ -53,7 +53,7 @@ class BucketTablePolicy(Policy):
         """Sampled episodes `[episode, 3]`, by the compiled loop."""
         player = PlaneSimulator(problem, chance, self.buckets.find)
         ground = step_loops.Ground(problem.plane, player.position, self.buckets.lookup())
-        room = max(len(self.table), len(self.buckets))  # more may have turned up since
+        room = max(len(self.table), len(self.buckets))  # more may have been discovered since
         actions = padded(self.table, room)[None]
         return sample(player.world, player.state, actions, gamma, episodes, chance, ground)
 

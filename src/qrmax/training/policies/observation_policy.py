@@ -10,8 +10,8 @@ from qrmax.training.policies.policy import Policy, View
 class ObservationPolicy(Policy):
     """Policy with a method `action(observation, label, q)`, such as a network.
 
-    On a problem with real positions it needs `actions(observations, q)` as well, so that many
-    episodes can be sampled at once.
+    On a continuous problem it also needs `actions(observations, q)`, so that many episodes can be
+    sampled at once.
     """
 
     @classmethod

@@ -1,7 +1,7 @@
-"""The protocol of learned policies: to act by one, to sample it and to write it down.
+"""The protocol of learned policies: acting, sampling episodes and exporting.
 
-An agent recommends a policy in the form that suits it. A `Policy` is that form with all that
-training, evaluation and export ask of it. A further kind of policy is a further file like its
+An agent recommends a policy in a form of its own. A `Policy` wraps that form in the interface that
+training, evaluation and export need. A further kind of policy is a further file like its
 neighbours, and an entry in `policy_kinds.py`.
 """
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from qrmax.training.domains.domain import Domain
 
 SAMPLED_AT_ONCE = 200
-"""Episodes per batch of a policy that acts in many episodes at once: more cost hardly more."""
+"""Episodes per batch of a policy that acts in many episodes at once, at hardly any more cost."""
 
 
 class View(NamedTuple):
-    """A state of the world as a policy sees it."""
+    """A world state as the input of a policy."""
 
     state: Any  # its number, or an observation
     label: int  # the number of its label
@@ -42,7 +42,7 @@ class Encoded(NamedTuple):
 class Policy(ABC):
     """A learned policy."""
 
-    at_once: ClassVar[int] = SAMPLED_AT_ONCE  # episodes to sample before the next look
+    at_once: ClassVar[int] = SAMPLED_AT_ONCE  # episodes per batch of an evaluation
     stages: int | None = None  # their number; None for a stationary policy
     reads_labels: bool = False  # whether the label is part of a state
 
@@ -60,7 +60,7 @@ class Policy(ABC):
 
     @property
     def table(self) -> IntArray:
-        """The actions as a table `[s, q]`; those of stage 0 if there are stages."""
+        """The actions as a table `[s, q]`; those of stage 0 if the policy has stages."""
         raise ParameterError(
             "this policy is no table: run.act(observation) gives its action for an observation"
         )
@@ -77,7 +77,7 @@ class Policy(ABC):
         self, problem: ContinuousProblem, episodes: int, chance: Stream, gamma: float
     ) -> FloatArray:
         """Sampled episodes `[episode, 3]`: the return of each, its success, its length."""
-        chance.random()  # or the next sample would be the same
+        chance.random()  # otherwise the next sample would be the same
         rng = chance.apart("episodes")
         played = sample_episodes(problem, self.recommendation, episodes, rng, gamma)
         return np.stack([*played], axis=1).astype(np.float64)

@@ -12,7 +12,7 @@ from qrmax.training.policies.staged_policy import StagedPolicy
 from qrmax.training.policies.table_policy import TablePolicy
 
 KINDS: tuple[type[Policy], ...] = (TablePolicy, StagedPolicy, BucketTablePolicy, ObservationPolicy)
-"""The first that takes a recommendation is its kind."""
+"""A recommendation is of the first kind whose `takes` is true."""
 
 
 def as_policy(recommendation: Any) -> Policy:

@@ -43,7 +43,7 @@ class StagedPolicy(Policy):
         return table
 
     def encoded(self, domain: Domain) -> Encoded:
-        """The tables, by the numbers that observations have."""
+        """The tables, indexed by numbered observations."""
         return Encoded(
             domain.encoder(), [domain.by_observation(table) for table in self.recommendation]
         )

@@ -32,5 +32,5 @@ class TablePolicy(Policy):
         return table
 
     def encoded(self, domain: Domain) -> Encoded:
-        """The table, by the numbers that observations have."""
+        """The table, indexed by numbered observations."""
         return Encoded(domain.encoder(), [domain.by_observation(self.table)])
