@@ -2,7 +2,7 @@
 
 A line is the median over the runs, with a band from the first to the third quartile. A run that met
 its stopping rule keeps its last value; so does one stopped by its budget, and its line ends there
-if it was the last. Negative values are drawn at 0: such policies come and go.
+if it was the last. Negative values, of transient policies, are drawn at 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-MEASURES = {  # and the label of the axis
+MEASURES = {  # with the label of the axis
     "value": "value of the greedy policy / optimum",
     "success": "success of the greedy policy",
     "return": "return of an episode",
@@ -109,7 +109,7 @@ def line_of(points: polars.DataFrame, end: int) -> Line:
         last = np.searchsorted(x, at, side="right") - 1
         runs.append(np.where(last < 0, np.nan, y[np.maximum(last, 0)]))
     table = np.array(runs)
-    begun = ~np.isnan(table).any(axis=0)  # where every run has a point
+    begun = ~np.isnan(table).any(axis=0)  # from the step on at which every run has a point
     low, middle, high = np.quantile(table[:, begun], (0.25, 0.5, 0.75), axis=0)
     return Line(at[begun], low, middle, high)
 

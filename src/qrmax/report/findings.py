@@ -41,7 +41,7 @@ class Run(NamedTuple):
     version: str | None
     commit: str | None
     success: float | None = None  # of the policy at the end; may be left out
-    evaluate_every: int | None = None  # steps between checks; may be left out
+    evaluate_every: int | None = None  # steps between evaluations; may be left out
     episode_return: float | None = None  # of the policy at the end, undiscounted; may be left out
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Cell:
     steps: Steps | None  # None if no run is complete
     summary: Summary | None
     failed: int
-    missing: int  # expected runs that are not there
+    missing: int  # expected runs without a result
     reference: float | None
     successes: tuple[float, ...] = ()  # of the last policies of right-censored runs
 
@@ -79,7 +79,7 @@ class Cell:
         """The relative deviation of the mean from the reference; None if either is unknown."""
         if self.mean is None or self.reference is None:
             return None
-        return (self.mean - self.reference) / self.reference  # exact where 5 % are 5 %
+        return (self.mean - self.reference) / self.reference  # in this order, exact at 5 %
 
     @property
     def is_close(self) -> bool:
@@ -131,7 +131,7 @@ class Findings:
 
     @property
     def resolutions(self) -> list[int]:
-        """The numbers of steps between checks, if more than one."""
+        """The distinct numbers of steps between evaluations, if greater than 1."""
         found = {cell.steps.resolution for cell in self.cells.values() if cell.steps}
         return sorted(steps for steps in found if steps is not None and steps > 1)
 

@@ -50,7 +50,7 @@ def ranks(n_nodes: int, links: Iterable[Link]) -> list[int]:
         waiting_for[end] += 1
     rank = [0] * n_nodes
     ready = [node for node in range(n_nodes) if not waiting_for[node]]
-    for node in ready:  # grows
+    for node in ready:  # grows in the loop
         for target in ahead[node]:
             rank[target] = max(rank[target], rank[node] + 1)
             waiting_for[target] -= 1
@@ -123,7 +123,7 @@ def _apart(
         if i:
             offset += (size[layer[i - 1]] + size[node]) / 2 + gap
         offsets.append(offset)
-    blocks: list[tuple[float, int]] = []  # sum of what is wanted, how many
+    blocks: list[tuple[float, int]] = []  # sum of the desired positions, and their number
     for place, off in zip(wanted, offsets, strict=True):
         blocks.append((place - off, 1))
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:

@@ -12,7 +12,7 @@ from qrmax.errors import ParameterError, check_range
 class Place(NamedTuple):
     """The group and name of a problem's row: `map1`, `exp1`."""
 
-    group: str  # empty where the name has one part
+    group: str  # empty if the name has one part
     name: str
 
 

@@ -21,7 +21,7 @@ from qrmax.studies.study import Study
 if TYPE_CHECKING:
     import polars as pl
 
-# The columns of a reference that are not about an agent but about the optimal policy.
+# The columns of a reference that belong to the optimal policy, not to an agent.
 LENGTH, SUCCESS = "optimum: mean length", "optimum: success %"
 
 
@@ -58,7 +58,7 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
 
 
 def _others(study: Study) -> pl.DataFrame:
-    """The runs of other tools as rows of results; how fast they are, the rule `reaches` tells."""
+    """The runs of other tools as rows of results, with steps to the threshold of `reaches`."""
     import polars
 
     rows = []
@@ -105,7 +105,7 @@ def _in_episodes(runs: pl.DataFrame, most: int) -> pl.DataFrame:
     import polars
 
     count = polars.min_horizontal(polars.col("episodes"), polars.lit(most))
-    unknown = polars.lit(None, dtype=polars.Int64)  # how many episodes lie between two checks
+    unknown = polars.lit(None, dtype=polars.Int64)  # the number of episodes between two evaluations
     return runs.with_columns(steps=count, max_steps=polars.lit(most), evaluate_every=unknown)
 
 

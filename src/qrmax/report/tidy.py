@@ -16,7 +16,7 @@ def text(findings: Findings) -> str:
 
     `mean` and `std` are those of the uncensored runs, of which there are `n` minus `censored`. A
     censored median or IQM is `inf`, which CSV readers parse as a number. `resolution` is the steps
-    between checks, empty if unknown: steps are up to as many too large, and the lower ends of
+    between evaluations, empty if unknown: steps are up to as many too large, and the lower ends of
     confidence intervals account for that. `off_by` is relative to the reference: 0.1 is 10 % more.
     """
     rows = list(_rows(findings))

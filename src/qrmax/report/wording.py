@@ -109,7 +109,7 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def share_text(estimate: Estimate | None) -> str:
-    """A mean of any size with its interval.
+    """A mean of any size with its confidence interval.
 
     >>> share_text(Estimate(0.5, 0.25, 0.75)), share_text(None)
     ('0.5 [0.25 to 0.75]', '')
@@ -142,7 +142,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def _mean_and_std(summary: Summary) -> str:
-    """Mean and standard deviation; rounding to checks that are r apart changes it by up to r/2."""
+    """Mean and standard deviation, which evaluations r steps apart change by up to r/2."""
     mean, std, resolution = summary.mean, summary.std, summary.resolution
     if mean is None:
         return ""

@@ -1,7 +1,7 @@
 """Backends that execute runs: processes of this machine; `ray_backend.py` has Ray clusters.
 
-A backend takes assignments and gives reports back, in any order. It knows nothing of studies, and
-only the driver writes results.
+A backend takes assignments and returns reports, in any order. It knows nothing of studies, and only
+the driver writes results.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from qrmax.errors import ParameterError, check_count
 from qrmax.studies.work import Assignment, Report
 from qrmax.studies.worker import receive_report, send_assignment, send_stop
 
-SOURCE = Path(__file__).parents[2]  # where the package is, for workers to find it, too
-ONE_THREAD = dict.fromkeys(  # each: there is a worker for each core
+SOURCE = Path(__file__).parents[2]  # the folder of the package, for the path of workers
+ONE_THREAD = dict.fromkeys(  # per worker, as there is one worker per core
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
 )
 
@@ -36,7 +36,7 @@ def count_cores() -> int:
 
 
 class Reply(NamedTuple):
-    """A report, and the name of the assignment that it is about."""
+    """A report, and the key of its assignment."""
 
     key: str
     report: Report
@@ -45,37 +45,37 @@ class Reply(NamedTuple):
 class Backend(ABC):
     """A pool of workers that execute runs."""
 
-    workers: int  # that work at the same time
-    capacity: int  # assignments that it makes sense to hand out at the same time
+    workers: int  # that run in parallel
+    capacity: int  # assignments to submit at a time, so that no worker is idle
 
     @abstractmethod
     def submit(self, key: str, assignment: Assignment) -> None:
-        """Have something worked on."""
+        """Submit an assignment."""
 
     @abstractmethod
     def wait(self, seconds: float) -> Reply | None:
-        """The next reply, or None where there is none within that time.
+        """Return the next reply, or None after a timeout.
 
-        A `ClusterError` where all workers have gone, and none can be started any more.
+        Raises a `ClusterError` if all workers are gone and no more can be started.
         """
 
     @abstractmethod
     def stop(self) -> list[str]:
-        """Hand over soon what is under way; returns what has not been begun and will not be."""
+        """Have running assignments checkpointed soon; return the keys of those not started."""
 
     @abstractmethod
     def close(self) -> None:
-        """End everything at once."""
+        """Kill all workers at once."""
 
 
-CLOSE, BEGUN, NEW = range(3)  # what is more urgent comes first
+CLOSE, BEGUN, NEW = range(3)  # priorities: the most urgent comes first
 
 
 class _Ticket(NamedTuple):
-    """An assignment in the queue; none says that there are no more."""
+    """An assignment in the queue; None closes the queue."""
 
     urgency: int
-    number: int  # no two tickets have the same, so nothing else is ever compared
+    number: int  # unique, so that ties are never broken by the other fields
     key: str = ""
     assignment: Assignment | None = None
 
@@ -90,7 +90,7 @@ class LocalBackend(Backend):
         self._numbers = count()
         self._replies: SimpleQueue[Reply] = SimpleQueue()
         self._processes: set[_Process] = set()
-        self._lock = threading.Lock()  # of the processes
+        self._lock = threading.Lock()  # guards the set of processes
         self._stopped = self._closed = False
         self._threads = [threading.Thread(target=self._serve) for _ in range(self.workers)]
         for thread in self._threads:
@@ -98,31 +98,31 @@ class LocalBackend(Backend):
             thread.start()
 
     def submit(self, key: str, assignment: Assignment) -> None:
-        """Have something worked on; what has been begun comes first."""
+        """Submit an assignment; runs with a checkpoint come first."""
         urgency = BEGUN if assignment.checkpoint else NEW
         self._assignments.put(_Ticket(urgency, next(self._numbers), key, assignment))
 
     def wait(self, seconds: float) -> Reply | None:
-        """The next reply, or None where there is none within that time."""
+        """Return the next reply, or None after a timeout."""
         try:
             return self._replies.get(timeout=seconds)
         except Empty:
             return None
 
     def stop(self) -> list[str]:
-        """Hand over soon what is under way; returns what has not been begun and will not be."""
+        """Have running assignments checkpointed soon; return the keys of those not started."""
         dropped = []
         with contextlib.suppress(Empty):
             while True:
                 dropped.append(self._assignments.get_nowait().key)
         with self._lock:
-            self._stopped = True  # a worker that starts from now on is told, too
+            self._stopped = True  # workers started from now on stop as well
             for process in self._processes:
                 process.stop()
         return dropped
 
     def close(self) -> None:
-        """End everything at once."""
+        """Kill all workers at once."""
         with self._lock:
             self._closed = True
             for process in self._processes:
@@ -133,7 +133,7 @@ class LocalBackend(Backend):
             thread.join()
 
     def _serve(self) -> None:
-        """Hand assignments to a worker, one after the other; start another where it dies."""
+        """Hand assignments to a worker, one after the other; restart it if it dies."""
         process: _Process | None = None
         while not self._closed and (ticket := self._assignments.get()).assignment is not None:
             try:
@@ -169,7 +169,7 @@ class _Process:
 
     def __init__(self) -> None:
         path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
-        self._process = subprocess.Popen(  # -P: a json.py in the user's folder is not what we mean
+        self._process = subprocess.Popen(  # -P: a user's json.py must not shadow the library's
             [sys.executable, "-P", "-m", "qrmax.studies.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -179,25 +179,25 @@ class _Process:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._orders, self._reports = self._process.stdin, self._process.stdout
-        self._speaking = threading.Lock()  # a stop comes from another thread than assignments
+        self._speaking = threading.Lock()  # stops and assignments are sent by different threads
 
     def advance(self, assignment: Assignment) -> Report:
-        """Have it work on something; an EOFError or OSError where it dies over it."""
+        """Execute an assignment; raises an EOFError or OSError if the process dies."""
         with self._speaking:
             send_assignment(self._orders, assignment)
         return receive_report(self._reports)
 
     def stop(self) -> None:
-        """Have it hand over what it is working on."""
+        """Have it checkpoint its run and report."""
         with self._speaking, contextlib.suppress(OSError):
             send_stop(self._orders)
 
     def kill(self) -> None:
-        """End it."""
+        """Kill the process."""
         self._process.kill()
 
     def exit_reason(self) -> str:
-        """End it, and say what it died of."""
+        """Kill the process, and return why it exited."""
         with contextlib.suppress(OSError):
             self._orders.close()
         self._reports.close()

@@ -1,7 +1,7 @@
 """Estimates of the time and the memory that a study takes.
 
-A run takes as long as the others of its kind (agent and problem) that are done. Where none is, it
-takes at most as long as its budget does: the rate is measured on this machine, briefly.
+A run takes as long as the complete runs of its kind (agent and problem). If there is none, the
+estimate is the time of its whole budget, at a rate that is measured on this machine, briefly.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Pace:
         self._seen: dict[Kind, tuple[int, float]] = defaultdict(lambda: (0, 0.0))
 
     def expect(self, run: RunSpec) -> None:
-        """There is one more to come."""
+        """Add a run that remains to be done."""
         self.left[kind_of(run)] += 1
 
     def note(self, run: RunSpec, seconds: float) -> None:
-        """One has taken so long."""
+        """Record the duration of a complete run."""
         count, total = self._seen[kind_of(run)]
         self._seen[kind_of(run)] = count + 1, total + seconds
 
@@ -48,7 +48,7 @@ class Pace:
         return total / count if count else None
 
     def knows(self, kind: Kind) -> bool:
-        """Whether one of this kind has been seen."""
+        """Whether a run of this kind is complete."""
         return kind in self._seen
 
     def seconds_left(self, workers: int) -> float | None:
@@ -67,10 +67,10 @@ class Estimate(NamedTuple):
     """Estimated time and memory of the rest of a study."""
 
     seconds: float
-    at_most: bool  # it is an upper bound: of some kinds of runs none is done yet
+    at_most: bool  # an upper bound, as some kinds of runs have no complete run yet
     worker_bytes: int  # memory of one worker process
-    table_bytes: int  # of which the largest agent's tables
-    largest: Cell  # the one that has them
+    table_bytes: int  # the part of it that the largest agent's tables take
+    largest: Cell  # the cell with the largest tables
 
 
 def estimate(study: Study, store: Store, workers: int) -> Estimate:
@@ -82,7 +82,7 @@ def estimate(study: Study, store: Store, workers: int) -> Estimate:
             pace.note(run, record.data["timing"]["total"])
         else:
             pace.expect(run)
-    rates: dict[str, float] = {}  # by agent's label, on the largest problem
+    rates: dict[str, float] = {}  # steps per second by agent's label, on its largest problem
     seconds, at_most = 0.0, False
     largest_first = sorted(study.cells, key=_table_bytes, reverse=True)
     for cell in largest_first:
@@ -131,7 +131,7 @@ def _table_bytes(cell: Cell) -> int:
 
 
 def _peak_bytes() -> int:
-    """The most memory that this process has had, once it has done what a worker does."""
+    """Peak memory of this process, which has loaded all that a worker loads."""
     curve_as_parquet([])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -34,7 +34,7 @@ def read_scalars(path: str | os.PathLike[str]) -> list[Scalar]:
     """Read all scalars of an event file, in the order in which they were logged.
 
     A file that ends in the middle of a record, as that of a process that was killed, is read up to
-    there; a record whose checksum does not fit raises a `StudyError`.
+    that record; one whose checksum does not match raises a `StudyError`.
     """
     data = Path(path).read_bytes()
     return [scalar for event in _records(data, str(path)) for scalar in _scalars(event)]
@@ -81,7 +81,7 @@ def _scalar(value: bytes) -> tuple[str, float] | None:
 
 
 def _fields(data: bytes) -> list[tuple[int, int | bytes]]:
-    """The fields of a protocol buffer: their numbers, and what is in them."""
+    """The fields of a protocol buffer: numbers and contents."""
     found: list[tuple[int, int | bytes]] = []
     at = 0
     try:

@@ -1,4 +1,4 @@
-"""From a study file, and a protocol, to a `Study` with nothing left open.
+"""Expand a study file and a protocol into a `Study`, with all defaults filled in.
 
     title = "QR-Max against R-Max"
     problems = ["office/map1/exp[1-5]", { map = "my.txt", task = "my.toml", slip = 0.1 }]
@@ -12,24 +12,24 @@
     [world]                           # options of every problem
     slip = 0.2
 
-    [settings.qrmax]                  # of an agent; or of all that fit, as in [settings."ucbvi-*"]
+    [settings.qrmax]                  # of an agent, or all that match, as in [settings."ucbvi-*"]
     t_task = 2
 
-    [on."office/map1/*".rmax]         # of an agent on a problem, or on all that fit
+    [on."office/map1/*".rmax]         # of an agent on a problem, or on all that match
     v_max = 1.0
 
-    [protocols.quick]                 # counts before all above, where it is chosen
+    [protocols.quick]                 # overrides all above, if it is chosen
     max_steps = 10_000
 
-A protocol can say anything that a study can but for its title, problems, seeds and reference; its
-`agents` may also be a table of those that stand for others: `agents.qrmax = "qrmax-published"`.
-`precedence.py` has the rule that says what counts most. Files are looked for beside the study.
+A protocol may have all keys of a study but title, problems, seeds and reference; its `agents` may
+also be a table of replacements: `agents.qrmax = "qrmax-published"`. `precedence.py` has the rule of
+precedence. File paths are relative to the folder of the study.
 `reference` names a CSV file with numbers to show beside ours: see `reference_table.py`. `others`
 are runs of other tools: see `other_runs.py`. A problem may be an environment: see
 `outside_problems.py`.
 
-A file is read in one pass: each part is read, checked and made where it stands, and what is wrong
-is noted with its place, so that all mistakes are told at once.
+A file is read in one pass: each part is read, checked and built in place, and mistakes are
+collected with their keys, so that all of them are reported at once.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from qrmax.training.stopping import StoppingRule, as_rule
 
 EVALUATE_EVERY = 1000
 MOST_SEEDS = 100_000
-LARGEST_SEED = 2**63 - 1  # that a column of numbers can hold
+LARGEST_SEED = 2**63 - 1  # that an Int64 column can hold
 STUDY_KEYS = (
     "title",
     "problems",
@@ -85,10 +85,14 @@ STUDY_KEYS = (
 def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> Study:
     """Read a study: a built-in one by its name, or your own TOML file by its path.
 
-    `protocol` replaces the one that the study names.
-
     >>> load_study("smoke")
     Study('smoke', as-described: 2 problems, 6 agents, 2 seeds, 24 runs)
+
+    Arguments:
+        study: the name of a built-in study (see `qrmax list studies`), or the path of a file.
+        protocol: the name of a protocol, in place of the one that the study names.
+
+    Raises a `StudyError` that lists all mistakes of the file.
     """
     source = Source.find(study, "study", STUDIES, SUFFIX)
     name = str(study) if str(study) in study_names() else Path(source.name).stem
@@ -96,14 +100,14 @@ def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> St
 
 
 def parse_study(source: Source, name: str, protocol: str | None = None) -> Study:
-    """Read a study from TOML text; the source's name says where its files lie."""
+    """Read a study from TOML text; file paths are relative to the source's name."""
     return expand(_parse_toml(source), source.name, name, protocol)
 
 
 def expand(data: Mapping[str, Any], origin: str, name: str, protocol: str | None = None) -> Study:
     """Make a study from the keys and values of a study file.
 
-    `origin` is the path of the file, for messages and to find the files beside it.
+    `origin` is the path of the file, for messages and for relative paths.
     """
     return _Expansion(Table(data, "", Mistakes(origin)), protocol).study(name)
 
@@ -111,12 +115,12 @@ def expand(data: Mapping[str, Any], origin: str, name: str, protocol: str | None
 def _parse_toml(source: Source) -> dict[str, Any]:
     try:
         return tomllib.loads(source.text)
-    except (ValueError, RecursionError) as error:  # ValueError: also a number of 5000 digits
+    except (ValueError, RecursionError) as error:  # ValueError: also an integer of 5000 digits
         raise StudyError(f"{source.name}: not valid TOML: {error}") from error
 
 
 class _Expansion:
-    """A study file on its way to a study."""
+    """A study file that is being expanded."""
 
     def __init__(self, table: Table, protocol: str | None) -> None:
         self.table = table
@@ -136,7 +140,7 @@ class _Expansion:
         self.seeds = self._seeds()
         self.problems = read_problems(table, self.layers, self.beside)
         if all(isinstance(made.spec, Environment) for made in self.problems):
-            # there is no optimum to compare with
+            # environments have no known optimum to compare with
             succeeds = all(made.problem.machine.success for made in self.problems)
             self.rule = self.layers.said("stop", as_rule("reaches" if succeeds else "budget"))
         self._refuse_contradictions()
@@ -165,7 +169,7 @@ class _Expansion:
             seeds=tuple(self.seeds),
             training={
                 "max_steps": self.max_steps,
-                # only where there is one: the others keep their ids
+                # only if given, so that the ids of other runs stay the same
                 **({} if self.max_episodes is None else {"max_episodes": self.max_episodes}),
                 "evaluate_every": self.evaluate_every,
                 "stop": self.rule.name,
@@ -176,7 +180,7 @@ class _Expansion:
         )
 
     def _layers(self) -> list[Layer]:
-        """The layers that count here, the most important one last; all are read."""
+        """The layers that apply, in increasing precedence; all layers are read and checked."""
         own: dict[str, Layer] = {}
         study = read_layer(self.table)
         for name, table in self.table.tables("protocols"):
@@ -204,7 +208,7 @@ class _Expansion:
         return self.layers.agents()
 
     def _refuse_contradictions(self) -> None:
-        """Refuse a rule that can never be met."""
+        """Refuse a stopping rule that can never be met."""
         rule, most, every = self.rule, self.max_steps, self.evaluate_every
         if self.mistakes.concern("stop", "max_steps", "evaluate_every"):
             return
@@ -234,7 +238,7 @@ class _Expansion:
         return [*range(given)]
 
     def _refuse_unused(self, problems: Sequence[MadeProblem]) -> None:
-        """Refuse settings on a problem that the study does not have: they are not meant."""
+        """Refuse settings of problems that are not in the study: probably a mistake."""
         labels = [made.spec.label for made in problems]
         for layer in (*self.layers.layers, *self.own.values()):
             for pattern in layer.on if labels and not layer.path.startswith("protocol ") else ():
@@ -251,9 +255,9 @@ class _Expansion:
         return found
 
     def _cells(self) -> list[Cell]:
-        """Each agent on each problem, tried out: an agent may refuse a problem."""
-        cells: dict[bytes, Cell] = {}  # by all that matters to a result
-        complete = not self.mistakes  # else a value that was left out may make two cells equal
+        """Each agent on each problem, constructed once, as an agent may refuse a problem."""
+        cells: dict[bytes, Cell] = {}  # by everything that results depend on
+        complete = not self.mistakes  # else two cells may be equal for lack of a refused value
         for made, entry in product(self.problems, self.agents):
             label = "" if entry.label == entry.name else f"{entry.label} "
             with self.mistakes.at(entry.path, f"{label}on {made.spec.label}: "):
@@ -271,17 +275,17 @@ class _Expansion:
         rule = None if self.mistakes else self.rule
         try:
             with warnings.catch_warnings():
-                if self.mistakes:  # the study is refused anyway
+                if self.mistakes:  # the study is refused in any case
                     warnings.simplefilter("ignore", QRMaxWarning)
                 session = make_session(entry.agent, made.problem, stop=rule, **settings)
             config = session.agent.config
-        except MissingExtraError:  # it can still be looked at, and swept without this agent
+        except MissingExtraError:  # the study can still be shown, and swept without this agent
             config = make_config(entry.agent, settings)
         source = agent_origin(entry.agent)
         return Cell(
             problem=made.spec,
             label=entry.label,
-            # by name only what every worker knows
+            # a name only if every worker knows it
             agent=entry.agent if source is None else f"{source['module']}:{source['class']}",
             settings=as_data(config),
             source=source,

@@ -1,7 +1,7 @@
 """Learning curves of other tools: SB3's monitor files, TensorBoard's event files, tidy CSV.
 
-Such a curve is what its tool logged: mostly means over episodes of training, not evaluations of the
-greedy policy. Tables and figures mark it as such.
+Such a curve has the values that its tool logged: mostly mean returns of training episodes, not
+evaluations of the greedy policy. Tables and figures mark it as such.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RETURN_COLUMNS = ("return", "episode_return", "reward", "r")
 
 
 class ForeignPoint(NamedTuple):
-    """A point of a learning curve; None for what the tool did not log."""
+    """A point of a learning curve; None for values that the tool did not log."""
 
     step: int
     success: float | None
@@ -130,7 +130,7 @@ def _of_rows(path: Path, rows: Sequence[dict[str, str]]) -> list[list[ForeignPoi
 def _number(
     path: Path, line: int, row: dict[str, str], columns: tuple[str, ...], *, needed: bool = False
 ) -> float | None:
-    """The number in the first of these columns that there is."""
+    """The number in the first of these columns that the row has."""
     for column in columns:
         text = (row.get(column) or "").strip()
         if not text:

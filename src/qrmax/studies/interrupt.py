@@ -1,4 +1,4 @@
-"""Ctrl-C: the first time politely, the second time at once."""
+"""Ctrl-C: the first stops after the current step, the second interrupts at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def interruptible() -> Iterator[list[int]]:
-    """A list that is not empty any more once Ctrl-C was pressed: a step is never cut in half.
+    """Yield a list that the first Ctrl-C appends to, so that the current step can complete.
 
-    Pressed again, it ends at once. Elsewhere than in the main thread, no one can press it.
+    The second Ctrl-C raises a KeyboardInterrupt. Outside the main thread signals are not handled.
     """
     pressed: list[int] = []
     if threading.current_thread() is not threading.main_thread():

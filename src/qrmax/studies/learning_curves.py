@@ -22,8 +22,11 @@ def curves(path: str | os.PathLike[str]) -> polars.DataFrame:
 
     `problem`, `agent`, `label`, `seed` and `reached` are those of the run, as in `qrmax.results`;
     `step`, `episodes`, `start_value`, `gap`, `success` and `nominal_length` are those of the point.
-    What cannot be known there is null. Runs of other tools that the study names are at the end;
-    `tool` is null for ours, and their labels say which tool it was.
+    Unknown values are null. Runs of other tools that the study names are at the end; their labels
+    name the tool, and `tool` is null for runs of qrmax.
+
+    Arguments:
+        path: the results folder.
     """
     import polars
 
@@ -41,7 +44,7 @@ def curves(path: str | os.PathLike[str]) -> polars.DataFrame:
 
 
 def with_others(ours: polars.DataFrame, others: Iterable[OtherRuns]) -> polars.DataFrame:
-    """The curves of our own runs, and those of these other ones."""
+    """The learning curves of our own runs, followed by those of other tools."""
     import polars
 
     theirs = other_curves(others)

@@ -1,10 +1,10 @@
-"""Runs of other tools that stand beside a study's own in its tables and curves.
+"""Runs of other tools, shown beside a study's own in its tables and curves.
 
 [[others]]
 label = "PPO"
 problem = "cliff"                    # the label of a problem of the study
-files = "ppo/seed-*/monitor.csv"     # or a list; beside the study
-tool = "Stable-Baselines3"           # by default it says of which kind the files are
+files = "ppo/seed-*/monitor.csv"     # or a list; relative to the study
+tool = "Stable-Baselines3"           # by default, inferred from the kind of the files
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class OtherRuns:
 
     @property
     def marked(self) -> str:
-        """The label with the tool, so that nobody takes the runs for ours."""
+        """The label with the name of the tool, which distinguishes these runs from ours."""
         return f"{self.label} ({self.tool})"
 
     def as_data(self) -> dict[str, Any]:
@@ -55,14 +55,14 @@ class OtherRuns:
 def read_others(
     table: Table, problems: Sequence[str], agents: Sequence[str], beside: Path, every: int
 ) -> list[OtherRuns]:
-    """Read the entries of `others`; no two of them under one label on a problem."""
+    """Read the entries of `others`; labels are unique on each problem."""
     found: list[OtherRuns] = []
     for path, value in table.items("others") or []:
         if not isinstance(value, dict):
             table.mistakes.add(path, f"is {shown(value)}; needed: a table")
             continue
         entry = as_entry(value, "label", path, table.mistakes)
-        assert entry is not None  # it is a table
+        assert entry is not None  # `others` is a list of tables
         with table.mistakes.at(path):
             others = _read(entry, problems, beside, every)
             if others is None:
@@ -75,7 +75,7 @@ def read_others(
 
 
 def first_reached(run: ForeignRun, training: Mapping[str, Any]) -> int | None:
-    """The step from which on a run has what the rule `reaches` asks for; None if it never has."""
+    """The steps to the threshold of the rule `reaches`; None if the run never meets it."""
     goals = {
         name: training[name]
         for name in ("success", "episode_return")
@@ -115,14 +115,14 @@ def _read(entry: Table, problems: Sequence[str], beside: Path, every: int) -> Ot
 
 
 def _paths(patterns: Any, beside: Path) -> Iterator[Path]:
-    """The files that fit the patterns, in order."""
+    """The files that match the patterns, in order."""
     listed = [patterns] if isinstance(patterns, str) else patterns
     if not isinstance(listed, list) or not listed or not all(isinstance(x, str) for x in listed):
         raise ParameterError(f"files is {shown(patterns)}; needed: a path, a pattern, or a list")
     for pattern in listed:
         try:
             found = sorted(beside.glob(pattern))
-        except (ValueError, NotImplementedError) as error:  # empty, absolute, or a NUL
+        except (ValueError, NotImplementedError) as error:  # empty, absolute, or with a NUL
             raise StudyError(f"files: {shown(pattern)}: {error}") from error
         if not found:
             raise StudyError(f"{beside / pattern}: there is no such file")

@@ -1,8 +1,7 @@
-"""Modules of the user's own that a study needs: beside its file, or installed.
+"""User modules that a study needs: in its folder, or installed.
 
-A study names them as `module:attribute`. What a run has done depends on their source, so that its
-hash, or the version that an object declares, counts in the run's id; a worker refuses to run
-anything else.
+A study names them as `module:attribute`. Results depend on their source, so that its hash, or the
+version that an object declares, is part of the run's id; a worker refuses to run other code.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def mentions_code(data: Any) -> bool:
 
 
 def check_agent(agent: str) -> None:
-    """Raise an error unless there is such an agent, and worker processes can have it, too."""
+    """Raise an error unless the agent exists and worker processes can import it."""
     check_importable(*agent.split(":", maxsplit=1)[::-1])
     agent_class(agent)
 
@@ -57,7 +56,7 @@ def agent_origin(agent: str) -> Origin | None:
 
 
 def origin_of(reference: str) -> Origin:
-    """The origin of an object that is named as `module:attribute`."""
+    """The origin of the object that `module:attribute` refers to."""
     found = import_object(reference)
     module, _, name = reference.partition(":")
     check_importable(name, module)
@@ -70,8 +69,8 @@ def origin_of(reference: str) -> Origin:
 def world_origin(name: str) -> tuple[str, Origin | None]:
     """Return the name by which any process finds a problem, and the origin of its world.
 
-    A world from outside the library is named by where it is, unless an entry point names it; the
-    origin of a built-in world is None. A world that workers could not import is refused.
+    A world from outside the library is named as `module:attribute`, unless an entry point names it;
+    the origin of a built-in world is None. A world that workers could not import is refused.
     """
     parsed = parse_name(name)
     if parsed is None or parsed.world.source is None:
@@ -91,7 +90,7 @@ def world_origin(name: str) -> tuple[str, Origin | None]:
 
 
 def check_origin(now: Origin | None, then: Origin | None) -> None:
-    """Raise a `PluginError` if code is not the one that a run was planned with."""
+    """Raise a `PluginError` if code has changed since the run was configured."""
     if (now and dict(now)) != (then and dict(then)):
         raise PluginError(
             f"module {(then or now or {}).get('module')!r} has changed since the study was read: "
@@ -100,18 +99,18 @@ def check_origin(now: Origin | None, then: Origin | None) -> None:
 
 
 def module_folders(modules: Iterable[str]) -> tuple[str, ...]:
-    """The folders that these modules are found in, for another process to find them, too."""
+    """The folders of these modules, for the path of other processes."""
     return tuple(dict.fromkeys(map(_folder, modules)))
 
 
 def use_folders(folders: Iterable[str]) -> None:
-    """Let modules be found where the driver has found them."""
+    """Add the folders of the driver's modules to the path."""
     for folder in folders:
         make_importable(folder)
 
 
 def _folder(name: str) -> str:
-    import_object(f"{name}:__name__")  # a clear error if there is none
+    import_object(f"{name}:__name__")  # raises a clear error if there is no such module
     module = sys.modules[name]
     file = Path(module.__file__ or "").resolve()
     depth = name.count(".") + (file.name == "__init__.py")
@@ -132,6 +131,6 @@ def _source_hash(module: str, found: Any) -> str:
     """A hash of the source of the module that has been imported."""
     try:
         text = inspect.getsource(sys.modules[module])
-    except (OSError, TypeError):  # a compiled module: its name and version have to do
+    except (OSError, TypeError):  # a compiled module: identified by name and version
         text = repr(found)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Problems of a study that are not in the catalog: environments, and what a function makes.
+"""Problems of a study that are not in the catalog: environments and user functions.
 
 { env = "CliffWalking-v1", options = { is_slippery = true }, wrappers = ["mine:Falls"],
   task = "F goal & G !fall", labels = "mine:labels", label = "cliff" }
@@ -28,7 +28,7 @@ _PROBLEM_KEYS = ("problem", "options", "task", "labels", "label")
 
 
 def make_own(table: Table, beside: Path) -> tuple[Environment | PythonProblem, Any] | None:
-    """Read an entry, and make its problem or environment; None where a value has no right shape."""
+    """Read an entry, and make its problem or environment; None if a value is malformed."""
     before = len(table.mistakes.found)
     spec = _read_env(table, beside) if "env" in table else _read_problem(table, beside)
     if spec is None or len(table.mistakes.found) > before:
@@ -37,19 +37,19 @@ def make_own(table: Table, beside: Path) -> tuple[Environment | PythonProblem, A
     if isinstance(spec, Environment):
         from qrmax.worlds.outside_environments import check_environment  # loads gymnasium
 
-        probe = spec.make()  # a second one: the first is not to be played
+        probe = spec.make()  # a second instance: the first must stay unused
         check_environment(probe)
         probe.close()
     return replace(spec, label=spec.label or _name(made)), made
 
 
 def find_task(spec: str, beside: Path) -> Source:
-    """The text of a task: built in, beside the study, or a formula."""
+    """The text of a task: built in, in the study's folder, or a formula."""
     return by_last_name(tasks.find_task(spec, beside=beside))
 
 
 def by_last_name(found: Source) -> Source:
-    """A built-in file, or one beside the study, known by its last name: folders differ."""
+    """A source named by its file name alone, as folders differ between machines."""
     return Source(Path(found.name).name, found.text)
 
 
@@ -104,7 +104,7 @@ def _read_problem(table: Table, beside: Path) -> PythonProblem | None:
 
 
 def _read_labels(table: Table) -> str | Mapping[str, Any] | None:
-    """A reference, or a table of names by observation."""
+    """A labelling function: a reference, or a table of propositions by observation."""
     labels = table.raw("labels")
     if labels is None or isinstance(labels, str):
         return labels

@@ -1,17 +1,17 @@
 """Layers of a study: protocols and study files, and the rule of precedence among them.
 
-There is one rule of precedence. From what counts least to what counts most:
+There is one rule of precedence. From lowest to highest:
 
     1. the defaults of the library
-    2. `gamma`, which is for all agents
+    2. `gamma`, for all agents
     3. the built-in protocol of the chosen name
     4. the study
     5. the study's own protocol of that name
     6. the entry itself, in `problems` or `agents`
 
-In each of 3 to 5, `[on."problem".agent]` counts more than `[settings.agent]`, and a name counts
-more than a pattern; of two patterns the later one does. Of what a pattern says, and `[world]`, each
-agent or world takes what it knows.
+In each of 3 to 5, `[on."problem".agent]` overrides `[settings.agent]`, and a name overrides a
+pattern; of two patterns the later one wins. Of the settings under a pattern, and the options under
+`[world]`, each agent or world takes those that it has.
 """
 
 from __future__ import annotations
@@ -44,47 +44,47 @@ BySettings = Mapping[str, Mapping[str, Any]]  # by agent, or pattern
 
 @dataclass(frozen=True, slots=True)
 class AgentEntry:
-    """An agent of a study, with what its entry says of its settings."""
+    """An agent of a study, with the settings of its entry."""
 
     path: str
-    name: str  # as it was written
-    agent: str  # the agent that stands for it
+    name: str  # as written in the study
+    agent: str  # the agent that is run, which a protocol may replace
     label: str
     settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Layer:
-    """The entries of one protocol or study; None for those that it leaves open."""
+    """The entries of one protocol or study; None for those that it does not set."""
 
     path: str
     about: str | None = None
-    comparable: bool | None = None  # whether the reference was made in the same way
+    comparable: bool | None = None  # whether the reference was measured under this protocol
     agents: Sequence[AgentEntry] | None = None
-    stand_ins: Mapping[str, str] = field(default_factory=dict)  # the agent for a name
+    stand_ins: Mapping[str, str] = field(default_factory=dict)  # agents that replace others
     settings: BySettings = field(default_factory=dict)
     on: Mapping[str, BySettings] = field(default_factory=dict)  # by problem, or pattern
     world: Mapping[str, Any] = field(default_factory=dict)
     gamma: float | None = None
     stop: StoppingRule | None = None
     max_steps: int | None = None
-    max_episodes: int | None = None  # then episodes are counted
+    max_episodes: int | None = None  # if set, tables count episodes
     evaluate_every: int | None = None
 
 
 class Layers:
-    """The layers of a study, the one that counts most last."""
+    """The layers of a study, in increasing precedence."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers
 
     def said(self, key: str, default: Any = None) -> Any:
-        """The value of a key in the last layer that has it."""
+        """The value of a key in the last layer that sets it."""
         values = [getattr(layer, key) for layer in self.layers]
         return next((value for value in reversed(values) if value is not None), default)
 
     def agents(self) -> list[AgentEntry]:
-        """The agents to be run, each with the one that stands for it."""
+        """The agents to be run, after the protocol's replacements."""
         stand_ins = {
             name: agent for layer in self.layers for name, agent in layer.stand_ins.items()
         }
@@ -113,7 +113,7 @@ class Layers:
 
 
 def read_layer(table: Table) -> Layer:
-    """Read what a protocol can say."""
+    """Read the keys that protocols and studies share."""
     listed = isinstance(table.raw("agents"), list)
     return Layer(
         path=table.path,
@@ -140,7 +140,7 @@ def is_pattern(text: str) -> bool:
 
 
 def _of_agent(by_agent: BySettings, entry: AgentEntry) -> dict[str, Any]:
-    """Return the settings given under an agent's name, the name it stands for, or a pattern."""
+    """Return the settings given under an agent's name, the name it replaces, or a pattern."""
     known = default_settings(entry.agent)
     found: dict[str, Any] = {}
     for settings in _fitting(by_agent, [entry.name, entry.agent]):
@@ -149,7 +149,7 @@ def _of_agent(by_agent: BySettings, entry: AgentEntry) -> dict[str, Any]:
 
 
 def _fitting(by_pattern: Mapping[str, Any], names: Sequence[str]) -> Iterator[Any]:
-    """The values whose keys fit one of the names: those of patterns first."""
+    """The values whose keys match one of the names: those of patterns first."""
     for pattern, value in by_pattern.items():
         if pattern not in names and any(fnmatchcase(name, pattern) for name in names):
             yield value
@@ -159,7 +159,7 @@ def _fitting(by_pattern: Mapping[str, Any], names: Sequence[str]) -> Iterator[An
 
 
 def _read_agents(table: Table) -> list[AgentEntry]:
-    """The list `agents`; no two of them under one label, as they could not be told apart."""
+    """The list `agents`; labels are unique."""
     items, mistakes = table.items("agents") or [], table.mistakes
     if not items:
         mistakes.add(table.place("agents"), "is empty; needed: at least one agent")
@@ -188,7 +188,7 @@ def _read_agents(table: Table) -> list[AgentEntry]:
 def _read_stand_ins(table: Table) -> dict[str, str]:
     """The table `[agents]` of a protocol: `qrmax = "qrmax-published"`."""
     if not isinstance(table.raw("agents"), dict):
-        table.items("agents")  # notes what is no list, either
+        table.items("agents")  # notes a value that is no list either
         return {}
     inner, found = table.table("agents"), {}
     for name in inner.rest():
@@ -202,15 +202,15 @@ def _read_stand_ins(table: Table) -> dict[str, str]:
 
 
 def _read_settings(by_agent: Iterable[tuple[str, Table]]) -> dict[str, dict[str, Any]]:
-    """Settings by agent, or by a pattern that agents fit."""
+    """Settings by agent, or by a pattern of agents."""
     found = {name: _checked_settings(inner, name) for name, inner in by_agent}
     return {name: settings for name, settings in found.items() if settings is not None}
 
 
 def _checked_settings(table: Table, agent: str) -> dict[str, Any] | None:
-    """The settings in a table that the agent accepts; None where there is no such agent.
+    """The settings in a table that the agent accepts; None if there is no such agent.
 
-    Of a pattern, one of the agents that fit it has to accept the setting.
+    Under a pattern, at least one of the matching agents must accept the setting.
     """
     if not is_pattern(agent):
         if not table.mistakes.pass_at(table.path, partial(check_agent, agent)):
@@ -234,7 +234,7 @@ def _accepted_by_one(one: dict[str, Any], agents: Sequence[str]) -> None:
 
 
 def check_option(option: dict[str, Any], also: Sequence[type[Options]] = ()) -> None:
-    """Raise an error unless a world, or one that has these options `also`, accepts an option."""
+    """Raise an error unless some world accepts an option, those with options `also` included."""
     [name] = option
     kinds = [*kinds_of_options(), *also]
     having = [kind for kind in kinds if name in kind.names()]
@@ -256,7 +256,7 @@ def _any_of(checks: Sequence[Callable[[], object]]) -> None:
 
 def _read_gamma(table: Table) -> float | None:
     gamma = table.number("gamma")
-    # 1 is for agents with a horizon; the others refuse it themselves
+    # gamma 1 is for agents with a horizon; the others refuse it themselves
     return _passing(table, "gamma", gamma, lambda: make_config("psrl", {"gamma": gamma}))
 
 
@@ -283,6 +283,6 @@ def _read_count(table: Table, key: str) -> int | None:
 def _passing(
     table: Table, key: str, value: Value | None, check: Callable[[], object]
 ) -> Value | None:
-    """A value unless it is none, or fails a check."""
+    """The value if it passes the check, else None."""
     passes = value is not None and table.mistakes.pass_at(table.place(key), check)
     return value if passes else None

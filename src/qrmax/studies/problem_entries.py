@@ -1,4 +1,4 @@
-"""The problems of a study: from an entry of the file to how each of them is made."""
+"""The problems of a study: from entries of the file to specifications."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from qrmax.worlds.catalog import (
 
 
 class MadeProblem(NamedTuple):
-    """A problem of a study, and how it was made."""
+    """A problem of a study, and its specification."""
 
     spec: ProblemSpec
     problem: Any
@@ -37,7 +37,7 @@ class MadeProblem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemEntry:
-    """A problem, or all that fit a pattern."""
+    """A problem, or all that match a pattern."""
 
     name: str | None
     map: str | None
@@ -47,7 +47,7 @@ class ProblemEntry:
 
 
 def read_problems(table: Table, layers: Layers, beside: Path) -> list[MadeProblem]:
-    """Make the problems of a study; no two of them under one label."""
+    """Make the problems of a study; labels are unique."""
     items = table.items("problems")
     if items is None and "problems" not in table:
         table.mistakes.add("problems", "is missing")
@@ -67,7 +67,7 @@ def read_problems(table: Table, layers: Layers, beside: Path) -> list[MadeProble
 
 
 def as_data(settings: Any) -> dict[str, Any]:
-    """Settings as plain data; 1 is 1.0 where fractions are allowed, so that both are one run."""
+    """Settings as plain data; 1 becomes 1.0 for a float, so that both give the same run id."""
     values = {field: getattr(settings, field.name) for field in fields(settings)}
     return {
         field.name: float(value) if type(value) is int and "float" in str(field.type) else value
@@ -78,7 +78,7 @@ def as_data(settings: Any) -> dict[str, Any]:
 def _read(
     value: Any, path: str, mistakes: Mistakes, layers: Layers, beside: Path
 ) -> Iterator[MadeProblem]:
-    """The problems of an entry; none where its shape is wrong."""
+    """The problems of an entry; none if it is malformed."""
     if isinstance(value, dict) and OWN_KINDS & value.keys():
         made = make_own(Table(value, path, mistakes), beside)
         yield from [] if made is None else [MadeProblem(*made)]
@@ -107,7 +107,7 @@ def _make(entry: ProblemEntry, layers: Layers, beside: Path) -> Iterator[MadePro
 
 
 def _names(entry: ProblemEntry) -> list[str | None]:
-    """The names that an entry stands for: several where it is a pattern."""
+    """The names that an entry matches: several if it is a pattern."""
     name = entry.name
     if name is None and (entry.map is None or entry.task is None):
         raise ParameterError("needed: a name such as 'office/map1/exp5', or a map and a task")

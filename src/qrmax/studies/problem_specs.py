@@ -1,11 +1,10 @@
-"""Descriptions of problems from which any process can make them, as plain data.
+"""Specifications of problems as plain data, from which any process can make them.
 
-    CatalogProblem     a built-in problem, or a map and a task of one's own
+    CatalogProblem     a built-in problem, or a user's map and task
     Environment        a Gymnasium environment with a task
-    PythonProblem      a problem that a function of one's own makes
+    PythonProblem      a problem that a user's function makes
 
-Each has a `label`, which makes no difference to results, and comes back from `as_data` by
-`spec_of`.
+Each has a `label`, which does not affect results; `spec_of` restores it from `as_data`.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ Sources = Mapping[str, Origin]
 
 @dataclass(frozen=True, slots=True)
 class CatalogProblem:
-    """A problem by its name, or from files of the user's own, which are here as text."""
+    """A problem by its name, or from the user's files, which are kept as text."""
 
     label: str
-    name: str | None  # such as office/map1/exp5; or a map and a task of one's own
+    name: str | None  # such as office/map1/exp5; None for a user's map and task
     map: Source | None
     task: Source | None
-    options: Mapping[str, Any]  # all of them
+    options: Mapping[str, Any]  # all of them, defaults included
     origin: Origin | None = None  # of a world from outside the library
 
     def make(self) -> Any:
-        """Make the problem, of the very code that it was described with."""
+        """Make the problem; refuse if its code has changed since."""
         if self.origin is not None:
             check_origin(world_origin(str(self.name))[1], self.origin)
         grid: GridMap | None = None if self.map is None else parse_map(self.map)
@@ -55,7 +54,7 @@ class CatalogProblem:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules from outside the library."""
+        """The modules from outside the library that it needs."""
         return () if self.origin is None else (self.origin["module"],)
 
     def as_data(self) -> dict[str, Any]:
@@ -65,7 +64,7 @@ class CatalogProblem:
             "map": _text(self.map),
             "task": _text(self.task),
             "options": dict(self.options),
-            # only if there is one: the others keep their ids
+            # only if given, so that the ids of other runs stay the same
             **({} if self.origin is None else {"origin": dict(self.origin)}),
         }
 
@@ -85,7 +84,7 @@ class Environment:
     sources: Sources = field(default_factory=dict)
 
     def make(self) -> Any:
-        """Make the environment, of the very code that it was described with."""
+        """Make the environment; refuse if its code has changed since."""
         from qrmax.worlds.outside_environments import make_environment  # loads gymnasium
 
         check_sources(self.sources)
@@ -101,7 +100,7 @@ class Environment:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules from outside the library."""
+        """The modules from outside the library that it needs."""
         return tuple(origin["module"] for origin in self.sources.values())
 
     def as_data(self) -> dict[str, Any]:
@@ -121,22 +120,22 @@ class Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonProblem:
-    """A problem that a function of the user's own makes: `module:function`."""
+    """A problem that a user's function makes: `module:function`."""
 
     label: str
     problem: str
-    task: Source | None = None  # for a function that makes an MDP
+    task: Source | None = None  # for a function that returns an MDP
     labels: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     sources: Sources = field(default_factory=dict)
 
     def make(self) -> Any:
-        """Make the problem, of the very code that it was described with."""
+        """Make the problem; refuse if its code has changed since."""
         check_sources(self.sources)
         found = import_object(self.problem)
         try:
             made = found(**self.options)
-        except Exception as error:  # whatever code of others raises
+        except Exception as error:  # user code may raise anything
             raise PluginError(
                 f"{self.problem}(...) fails: {type(error).__name__}: {error}"
             ) from error
@@ -157,7 +156,7 @@ class PythonProblem:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules from outside the library."""
+        """The modules from outside the library that it needs."""
         return tuple(origin["module"] for origin in self.sources.values())
 
     def as_data(self) -> dict[str, Any]:
@@ -175,7 +174,7 @@ ProblemSpec = CatalogProblem | Environment | PythonProblem
 
 
 def spec_of(data: Mapping[str, Any], label: str = "") -> ProblemSpec:
-    """The problem that `as_data` described."""
+    """Restore a specification from `as_data`."""
     files = {key: _source(data[key]) for key in ("map", "task") if key in data}
     if "env" in data:
         wrappers = tuple(data["wrappers"])
@@ -192,7 +191,7 @@ def sources_of(references: Iterable[str]) -> dict[str, Origin]:
 
 
 def check_sources(sources: Sources) -> None:
-    """Raise a `PluginError` if code has changed since it was described."""
+    """Raise a `PluginError` if code has changed since the specification was made."""
     for reference, origin in sources.items():
         check_origin(origin_of(reference), origin)
 

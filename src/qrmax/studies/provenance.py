@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[1]
 
 @cache
 def made_by() -> dict[str, str | None]:
-    """The versions that numbers depend on, and the commit where qrmax runs from its repository."""
+    """The versions that results depend on, and the commit if qrmax runs from its repository."""
     return {
         "qrmax": __version__,
         "commit": commit(),
@@ -27,9 +27,9 @@ def made_by() -> dict[str, str | None]:
 
 @cache
 def commit() -> str | None:
-    """The commit that this package is of, "+" where its files differ from it; None if of none."""
+    """The commit of this package, with "+" if files have changed; None outside its repository."""
     try:
-        # in someone else's repository, in a .venv there, say, this file is not tracked
+        # in another repository, such as in a .venv there, this file is not tracked
         _git("ls-files", "--error-unmatch", Path(__file__).name)
         changed = _git("status", "--porcelain", "--", str(PACKAGE))
         return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")

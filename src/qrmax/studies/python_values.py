@@ -1,4 +1,4 @@
-"""Values of a study that is made in Python, as a study file would have them."""
+"""Values of a study that is made in Python, converted to those of a study file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_file_value(value: Any) -> Any:
         return {"rule": value.name, **_fields(value)}
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:  # a number of NumPy's
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:  # a NumPy scalar
         return value.item()
     if isinstance(value, type) or (isinstance(value, Callable) and hasattr(value, "__qualname__")):  # type: ignore[arg-type]
         return _reference(value)

@@ -1,16 +1,16 @@
 """Runs on a Ray cluster, or with Ray on this machine.
 
-Three things can die, and each means something else:
+Failures are of three kinds:
 
-    a worker     the run that it was on may be to blame: it is `lost`
-    a node       its runs are not to blame: they are `displaced`, and another node takes them
-    the cluster  GCS, which knows all nodes, or the raylet that this process speaks through: nothing
-                 can be worked on any more, which is a `ClusterError`
+    a worker     its run may be the cause: it is `lost`
+    a node       its runs are not the cause: they are `displaced`, and resumed on another node
+    the cluster  GCS, the control service, or the raylet that this process is connected to: no run
+                 can continue, which raises a `ClusterError`
 
-Ray itself would report every run as dead within moments of the raylet's death, and ends this
-process a minute after that of GCS, and at once where it asks a dead raylet for data. So both are
-asked for a connection every now and then, the raylet, which is on this machine, before each call;
-and no run is given up before it is clear that the cluster is still there.
+Ray itself would report every run as dead soon after the raylet's death, and terminates this process
+a minute after the death of GCS, and at once if it requests data from a dead raylet. So both are
+probed regularly by connecting to them, and the raylet, which is local, before each call; no run
+counts as lost before the cluster is known to be alive.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from qrmax.errors import ClusterError, MissingExtraError, ParameterError
 from qrmax.studies.backends import Backend, Reply
 from qrmax.studies.work import Assignment, Report, advance
 
-REACH = 10.0  # seconds in which a cluster must answer at first
+REACH = 10.0  # seconds in which a cluster must accept the first connection
 PROBE_EVERY = 1.0  # seconds
 PROBE_TIMEOUT = 1.0  # seconds
-GRACE = 6.0  # seconds without an answer after which a part of the cluster counts as dead
-DOUBT = 2.0  # seconds before a death is put down to the run: the cluster may be dying as well
+GRACE = 6.0  # seconds without a connection after which a server counts as dead
+DOUBT = 2.0  # seconds before a death is attributed to the run: the cluster may be dying
 RAYLET = "raylet"
-FAREWELL = 3.0  # seconds that a cluster has to end this session
+FAREWELL = 3.0  # seconds to wait for the shutdown of Ray
 
 
 class RayBackend(Backend):
-    """A Ray cluster, or Ray on this machine. Its workers need nothing but the package."""
+    """A Ray cluster, or Ray on this machine. Workers need only this package."""
 
     def __init__(self, workers: int | None = None, address: str | None = None) -> None:
         try:
@@ -45,7 +45,7 @@ class RayBackend(Backend):
             raise MissingExtraError(
                 "the backend 'ray' needs Ray, which is not installed: pip install 'qrmax[ray]'"
             ) from error
-        self._ray: Any = ray  # which has types for some of its functions only
+        self._ray: Any = ray  # only some of its functions are typed
         self._ours = not self._ray.is_initialized()
         if self._ours:
             self._connect(workers, address)
@@ -55,7 +55,7 @@ class RayBackend(Backend):
         self._under_way: dict[Any, str] = {}
         self._unsent: deque[tuple[str, Assignment]] = deque()
         self._doubtful: deque[_Death] = deque()
-        self._broken: OSError | None = None  # what came of speaking to the cluster
+        self._broken: OSError | None = None  # the error of the last call to the cluster
         self._pulse = Pulse(_vital_parts(self._ray))
 
     def _connect(self, workers: int | None, address: str | None) -> None:
@@ -73,19 +73,19 @@ class RayBackend(Backend):
             raise ParameterError(f"no Ray cluster at address {address!r}: {error}") from error
 
     def submit(self, key: str, assignment: Assignment) -> None:
-        """Have something worked on; whether there is still a cluster for it, `wait` says."""
+        """Submit an assignment; `wait` raises if the cluster is gone."""
         if not self._pulse.answers(RAYLET):
             self._unsent.append((key, assignment))
             return
         try:
             self._under_way[self._advance.remote(assignment)] = key
-        except OSError as error:  # "Broken pipe", say: the raylet has just died
+        except OSError as error:  # such as "Broken pipe": the raylet has just died
             self._broken = error
 
     def wait(self, seconds: float) -> Reply | None:
-        """The next reply, or None where there is none within that time.
+        """Return the next reply, or None after a timeout.
 
-        A `ClusterError` where the cluster has gone.
+        Raises a `ClusterError` if the cluster is gone.
         """
         self._pulse.check()
         is_due = self._doubtful and time.monotonic() >= self._doubtful[0].due
@@ -93,7 +93,7 @@ class RayBackend(Backend):
             return self._doubtful.popleft().reply
         for _ in range(len(self._unsent)):
             self.submit(*self._unsent.popleft())
-        nothing_to_ask = not self._under_way and self._broken is None  # deaths are left to look at
+        nothing_to_ask = not self._under_way and self._broken is None  # only deaths to examine
         if nothing_to_ask or not self._pulse.answers(RAYLET):
             time.sleep(seconds)
             return None
@@ -103,12 +103,12 @@ class RayBackend(Backend):
             ready, _ = self._ray.wait([*self._under_way], num_returns=1, timeout=seconds)
             has_reply = bool(ready) and self._pulse.answers(RAYLET)
             return self._collect(ready[0]) if has_reply else None
-        except OSError as error:  # the raylet has just died, or a client has lost its server
+        except OSError as error:  # the raylet has just died, or a client has lost its connection
             self._pulse.gone = True
             raise ClusterError(f"the Ray cluster is gone: {_first_line(error)}") from error
 
     def _collect(self, reference: Any) -> Reply | None:
-        """Collect the results that are ready; a death is looked at later."""
+        """Collect a result that is ready; a death is examined later."""
         key = self._under_way.pop(reference)
         try:
             return Reply(key, self._ray.get(reference))
@@ -122,15 +122,15 @@ class RayBackend(Backend):
             return None
 
     def stop(self) -> list[str]:
-        """Nothing waits here: what is under way is handed over when its time is up."""
+        """Return no keys, as nothing is queued: running assignments end by their time limit."""
         return []
 
     def close(self) -> None:
-        """End everything at once."""
-        if self._pulse.gone:  # Ray would wait for what has gone, and end this process
+        """Cancel all runs at once."""
+        if self._pulse.gone:  # Ray would wait for the dead server, and terminate this process
             _within(FAREWELL, self._ray.shutdown if self._ours else None)
             return
-        with contextlib.suppress(OSError):  # it may die just now
+        with contextlib.suppress(OSError):  # the cluster may die just now
             for reference in self._under_way:
                 self._ray.cancel(reference, force=True)
             if self._ours:
@@ -138,7 +138,7 @@ class RayBackend(Backend):
 
 
 class _Death(NamedTuple):
-    """The reply of something that died, and when to believe that the cluster has survived it."""
+    """The reply for a dead worker or node, and the time at which to deliver it."""
 
     due: float
     reply: Reply
@@ -162,11 +162,11 @@ class Pulse:
 
     @property
     def is_steady(self) -> bool:
-        """Whether all have answered when last asked."""
+        """Whether all accepted the last connection."""
         return not self._silent_since
 
     def check(self) -> None:
-        """Ask them, unless that was just done; a `ClusterError` where one is silent for long."""
+        """Probe all, at most every `PROBE_EVERY`; raises a `ClusterError` if one counts as dead."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -179,7 +179,7 @@ class Pulse:
                 )
 
     def answers(self, name: str) -> bool:
-        """Whether one of them accepts a connection now; one that there is none of is no matter."""
+        """Whether a server accepts a connection now; true for one that is not monitored."""
         if name not in self.parts:
             return True
         began = time.monotonic()
@@ -193,9 +193,9 @@ class Pulse:
 
 
 def _vital_parts(ray: Any) -> dict[str, tuple[str, int]]:
-    """The servers without which this process cannot have anything worked on.
+    """The servers without which no run can be executed.
 
-    A client (ray://...) speaks to the cluster through one connection, and notices when it ends.
+    A client (ray://...) has one connection to the cluster, and is notified when it ends.
     """
     if ray.util.client.ray.is_connected():
         return {}
@@ -210,10 +210,10 @@ def _vital_parts(ray: Any) -> dict[str, tuple[str, int]]:
 
 
 def _check_there(address: str) -> None:
-    """An error where no one listens: Ray itself would try for more than ten minutes."""
+    """Raise an error if no server listens: Ray itself would retry for more than ten minutes."""
     host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
     if not host or not port.isdecimal():
-        return  # "auto", say; Ray knows what to do with it
+        return  # such as "auto", which Ray resolves
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=REACH).close()
     except (OSError, OverflowError) as error:
@@ -225,7 +225,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _within(seconds: float, action: Any) -> None:
-    """Try something for so long at most."""
+    """Run an action with a timeout."""
     if action is None:
         return
 

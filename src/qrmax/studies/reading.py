@@ -1,7 +1,7 @@
-"""Tables of a study file, read key by key; what is wrong is noted, and reading goes on.
+"""Tables of a study file, read key by key; mistakes are collected.
 
-A value that is wrong is noted under the path of its key and then left out, so that no mistake hides
-another: whoever reads gets None, or the values that are left.
+A wrong value is noted under the path of its key and then left out, so that no mistake hides
+another: the caller gets None, or the remaining values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from qrmax.errors import QRMaxError, StudyError, UnknownNameError, shown
 
 
 class Mistake(NamedTuple):
-    """A message, and the key that it is about."""
+    """A message, and the path of its key."""
 
     path: str  # such as agents[1].t_env
     message: str
@@ -25,7 +25,7 @@ class Mistakes:
     """The mistakes of one study, in the order in which they are found."""
 
     def __init__(self, name: str) -> None:
-        self.name = name  # of the study
+        self.name = name  # of the study file
         self.found: list[Mistake] = []
 
     def __bool__(self) -> bool:
@@ -37,7 +37,7 @@ class Mistakes:
 
     @contextmanager
     def at(self, path: str, about: str = "") -> Iterator[None]:
-        """Note an error of the library's own checks; it is about this key."""
+        """Catch errors of the library's own checks, and note them under this key."""
         try:
             yield
         except QRMaxError as error:
@@ -51,7 +51,7 @@ class Mistakes:
         return len(self.found) == before
 
     def concern(self, *keys: str) -> bool:
-        """Whether there is a mistake in one of these keys, in the study or in a protocol."""
+        """Whether one of these keys has a mistake, in the study or in a protocol."""
         return any({*keys} & {*mistake.path.split(".")} for mistake in self.found)
 
     def refuse(self) -> None:
@@ -82,22 +82,22 @@ class Table:
         return f"{self.path}.{key}".removeprefix(".")
 
     def text(self, key: str) -> str | None:
-        """A text; None if there is none."""
+        """A string; None if there is none."""
         found: str | None = self._read(key, "text", lambda x: isinstance(x, str))
         return found
 
     def flag(self, key: str) -> bool | None:
-        """Either true or false."""
+        """A Boolean; None if there is none."""
         found: bool | None = self._read(key, "true or false", lambda x: isinstance(x, bool))
         return found
 
     def number(self, key: str) -> float | None:
-        """A number, whole or not."""
+        """A number; None if there is none."""
         found: float | None = self._read(key, "a number", lambda x: type(x) in (int, float))
         return found
 
     def whole(self, key: str) -> int | None:
-        """A whole number."""
+        """An integer; None if there is none."""
         found: int | None = self._read(key, "a whole number", lambda x: type(x) is int)
         return found
 
@@ -156,7 +156,7 @@ class Table:
 
 
 def as_entry(value: Any, key: str, path: str, mistakes: Mistakes) -> Table | None:
-    """An entry of a list: a table, or a name that stands for a table which says nothing else."""
+    """An entry of a list: a table, or a name, short for a table with that name alone."""
     if isinstance(value, str):
         return Table({key: value}, path, mistakes)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Numbers that others have found, from a CSV file: a column `problem`, and one for each agent."""
+"""Published reference values, from a CSV file: a column `problem`, and one for each agent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Reference = dict[str, dict[str, float]]
 
 
 def read_reference(path: Path) -> Reference:
-    """Read the file; an empty field is a number that nobody has found."""
+    """Read the file; an empty field means that there is no reference value."""
     rows = csv.DictReader(Source.read(path).text.splitlines())
     if "problem" not in (rows.fieldnames or ()):
         raise StudyError(f"{path}: has no column 'problem'; needed: that, and one for each agent")

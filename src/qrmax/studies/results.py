@@ -17,7 +17,7 @@ from qrmax.studies.work import ROLLED_OUT
 if TYPE_CHECKING:
     import polars
 
-_OUTCOME = {  # and the type of the column
+_OUTCOME = {  # the columns of outcomes, and their types
     "reached": "Boolean",
     "steps": "Int64",
     "episodes": "Int64",
@@ -55,12 +55,16 @@ _COLUMNS = {
 
 
 def results(path: str | os.PathLike[str], *, earlier: bool = False) -> polars.DataFrame:
-    """The runs in a results folder, one row for each; damaged ones are warned of.
+    """The runs in a results folder, one row for each, in the order of the study.
 
-    `reached` says whether the stopping rule was met at `steps`; where it was not, the run took all
-    its `max_steps`, and how many it would have needed is not known. `settings` and `options` are
-    JSON. Runs that were made by an earlier version of the study are left out, unless `earlier` ones
-    are wanted, too; `in_study` is false for them. The order is that of the study.
+    `reached` is whether the stopping rule was met at `steps`; if it was not, the run is
+    right-censored by its budget. `settings` and `options` are JSON. A damaged run is left out with
+    a warning.
+
+    Arguments:
+        path: the results folder.
+        earlier: whether runs of earlier versions of the study are included; their `in_study` is
+            false.
     """
     import polars
 
@@ -84,7 +88,7 @@ def _row(record: Record, run: RunSpec | None) -> dict[str, Any]:
     training = dict(config["training"])
     outcome = data.get("outcome", {})
     return {
-        # a label may have been changed since
+        # labels may have been changed since the run
         "problem": data["problem"] if run is None else run.cell.problem.label,
         "agent": config["agent"],
         "label": data["label"] if run is None else run.cell.label,
@@ -115,7 +119,7 @@ class CellStatus(NamedTuple):
     done: int
     failed: int
     left: int
-    begun: int  # of those that are left
+    begun: int  # of the remaining runs, those with a checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +128,9 @@ class Status:
 
     study: Study
     cells: tuple[CellStatus, ...]
-    damaged: tuple[Record, ...]  # counted as left
-    others: int  # runs in the folder that are not of this study
-    owner: Owner | str | None  # who is sweeping it
+    damaged: tuple[Record, ...]  # counted as remaining
+    others: int  # runs in the folder that do not belong to this study
+    owner: Owner | str | None  # the process that is sweeping it
 
     @property
     def done(self) -> int:
@@ -140,7 +144,7 @@ class Status:
 
     @property
     def left(self) -> int:
-        """The number of runs that are left."""
+        """The number of remaining runs."""
         return sum(cell.left for cell in self.cells)
 
 

@@ -1,8 +1,8 @@
 """Statistics of right-censored steps to threshold.
 
-A run that hit its budget is *censored*: all that is known is that it needs more steps. Such runs
-are counted, and never averaged as if they had finished. Where only the order of runs matters, they
-come after all that finished, as if they had taken infinitely many steps. With n runs:
+A run that hit its budget is *right-censored*: its steps to threshold exceed the budget. Such runs
+are counted, and never averaged as if they had finished. In rank statistics they come after all runs
+that finished, as if they had taken infinitely many steps. With n runs:
 
     median    the mean of the one or two runs in the middle
     IQM       the interquartile mean: that of the runs left without the floor(n / 4) quickest and as
@@ -11,16 +11,16 @@ come after all that finished, as if they had taken infinitely many steps. With n
     P(X < Y)  the share of pairs of runs in which X took fewer steps, and half the share of ties;
               two censored runs tie
 
-A median or an IQM is infinite exactly where one of the runs that it is the mean of is censored.
+A median or an IQM is infinite if and only if one of the runs that it averages is censored.
 
-Intervals come from the percentile bootstrap: runs are drawn with replacement, as many as there are
-and separately within each stratum; 95 % of the values that the statistic takes on such samples lie
-in the interval. Its ends are values that occurred, since there is no way to interpolate between a
-number and infinity. An interval from few runs is too narrow, and one from a single run is a point.
+Confidence intervals are those of the percentile bootstrap: n runs are drawn with replacement,
+separately within each stratum, and the interval holds 95 % of the statistic's values on such
+resamples. Its ends are values that occurred, as a number and infinity cannot be interpolated. An
+interval from few runs is too narrow, and one from a single run is a point.
 
-Steps are interval-censored, too: where policies are checked every r steps, a run recorded at n got
-there after more than n - r steps and at most n. Each statistic here is at most r too large for that
-reason, so the lower end of its interval is moved down by r (r > 1).
+Steps are interval-censored, too: if policies are evaluated every r steps, a run recorded at n met
+its threshold after more than n - r and at most n steps. So each statistic here is at most r too
+large, and the lower end of its confidence interval is moved down by r (r > 1).
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ LEFT_OUT = 0.025
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps that several runs of the same kind took, at most `budget` each.
+    """The steps to threshold of several runs of the same kind, at most `budget` each.
 
     >>> Steps(reached=(700, 500), censored=1, budget=1000).values()
     array([700., 500.,  inf])
     """
 
-    reached: tuple[int, ...]  # the steps of the runs that got there
-    censored: int  # how many runs did not
+    reached: tuple[int, ...]  # the steps of the uncensored runs
+    censored: int  # the number of right-censored runs
     budget: int
-    resolution: int | None = None  # steps between two checks of a run; None: not known
+    resolution: int | None = None  # steps between two evaluations of a run; None: unknown
 
     def __post_init__(self) -> None:
         check_count("budget", self.budget)
@@ -81,14 +81,14 @@ class Steps:
 
 
 class Interval(NamedTuple):
-    """From where to where; either end may be infinite."""
+    """A confidence interval; either end may be infinite."""
 
     low: float
     high: float
 
 
 class Estimate(NamedTuple):
-    """A statistic with its 95 % bootstrap interval; infinite where censored runs decide."""
+    """A statistic with its 95 % bootstrap confidence interval; infinite if censored."""
 
     value: float
     low: float
@@ -102,17 +102,17 @@ class Summary:
     n: int
     censored: int
     budget: int
-    mean: float | None  # of the runs that got there; None where none did
-    std: float | None  # of the same, the sample's (n - 1); None where fewer than two did
-    mean_interval: Interval | None  # None where a run is censored: the mean is not known
-    mean_bounds: Interval  # the same with no upper end where a run is censored, or the only one
+    mean: float | None  # of the uncensored runs; None if there are none
+    std: float | None  # sample standard deviation of the same (n - 1); None if fewer than two
+    mean_interval: Interval | None  # None if a run is censored: the mean is unknown
+    mean_bounds: Interval  # without an upper end if a run is censored, or if there is one only
     median: Estimate
     iqm: Estimate
-    resolution: int | None = None  # steps between two checks; None: not known
+    resolution: int | None = None  # steps between two evaluations; None: unknown
 
     @property
     def mean_at_least(self) -> float:
-        """The smallest that the mean over all runs can be: censored ones take the budget at least.
+        """A lower bound on the mean over all runs: censored ones take at least the budget.
 
         >>> summarize(Steps((200, 400), censored=2, budget=1000)).mean_at_least
         650.0
@@ -122,7 +122,7 @@ class Summary:
 
 
 def summarize(steps: Steps, seed: int = 0) -> Summary:
-    """Mean, spread, median and IQM of the steps, with intervals.
+    """Mean, standard deviation, median and IQM of the steps, with confidence intervals.
 
     >>> summary = summarize(Steps((500, 600, 700, 800), censored=1, budget=1000))
     >>> summary.mean, summary.median.value, summary.iqm.value
@@ -130,7 +130,7 @@ def summarize(steps: Steps, seed: int = 0) -> Summary:
     >>> summary.iqm.high
     inf
 
-    Checks that are 100 steps apart cannot tell 500 from 401:
+    Evaluations that are 100 steps apart cannot distinguish 500 from 401:
 
     >>> summarize(Steps((500, 500), censored=0, budget=1000, resolution=100)).mean_interval
     Interval(low=400.0, high=500.0)
@@ -154,12 +154,12 @@ def summarize(steps: Steps, seed: int = 0) -> Summary:
 
 
 def median(values: FloatArray) -> FloatArray:
-    """The median over the last axis, infinite where a run in the middle is."""
+    """The median over the last axis, infinite if a run in the middle is."""
     return _trimmed_mean(values, (values.shape[-1] - 1) // 2)
 
 
 def interquartile_mean(values: FloatArray) -> FloatArray:
-    """The mean over the middle half of the last axis, infinite where a run in it is.
+    """The mean over the middle half of the last axis, infinite if a run in it is.
 
     >>> float(interquartile_mean(np.array([1.0, 5.0, 7.0, np.inf])))
     6.0
@@ -176,8 +176,8 @@ def bootstrap(
 ) -> Interval:
     """Stratified bootstrap confidence interval (95 %) of a statistic.
 
-    `statistic` takes one array `[resample, run]` for each stratum and gives one value for each
-    resample. The interval depends on the seed and on nothing else that is random.
+    `statistic` takes one array `[resample, run]` for each stratum and returns one value for each
+    resample. The seed determines the interval.
 
     >>> bootstrap([np.array([1.0, 2.0, 3.0]), np.array([10.0])], lambda x, y: x[:, 0] + y[:, 0])
     Interval(low=11.0, high=13.0)
@@ -203,7 +203,7 @@ def mean_estimate(values: FloatArray, seed: int = 0) -> Estimate:
 
 
 def comparable(ours: Steps, theirs: Steps) -> bool:
-    """Whether it can be said which runs took longer: of all of them, or up to the same budget."""
+    """Whether runs can be ranked: either none is censored, or all have the same budget."""
     return ours.budget == theirs.budget or ours.censored == theirs.censored == 0
 
 
@@ -245,7 +245,7 @@ def _estimate(
 
 
 def _moved_down(low: float, resolution: int | None) -> float:
-    """The lower end of an interval of steps that are known up to the resolution."""
+    """The lower end of a confidence interval, corrected for the resolution of the steps."""
     return low if resolution in (None, 1) else max(0.0, low - resolution)
 
 
@@ -254,13 +254,13 @@ def _mean(values: FloatArray) -> FloatArray:
 
 
 def _trimmed_mean(values: FloatArray, dropped: int) -> FloatArray:
-    """The mean over the last axis without so many of the smallest and of the largest."""
+    """The mean over the last axis without the `dropped` smallest and `dropped` largest."""
     kept = np.sort(values, axis=-1)[..., dropped : values.shape[-1] - dropped]
-    return np.asarray(kept.mean(axis=-1))  # never nan: there is no -inf to meet an inf
+    return np.asarray(kept.mean(axis=-1))  # never nan, as there is no -inf
 
 
 def _mean_improvement(*samples: FloatArray) -> FloatArray:
-    """The mean over the problems, of which each gave two samples in a row: ours and theirs."""
+    """The mean over the problems, each with two consecutive samples: ours and theirs."""
     problems = zip(samples[::2], samples[1::2], strict=True)
     shares = [_improvement(ours, theirs) for ours, theirs in problems]
     return np.asarray(np.mean(shares, axis=0))

@@ -1,16 +1,15 @@
 """A results folder: plain files, one folder for each run.
 
-    study.json                     the study that was swept last, with nothing left open
-    runs/ID/run.json               what was run, by which version, and what came of it
+    study.json                     the study that was swept last, with all defaults filled in
+    runs/ID/run.json               the configuration, the versions, and the outcome
     runs/ID/curve.parquet          the learning curve
     runs/ID/checkpoint.safetensors while the run is unfinished
-    .lock                          who is writing
+    .lock                          the process that is writing
 
 ID is the hash of the run's configuration. Each file is written to a temporary name and renamed;
 run.json comes last, so that a run that has one is complete. It has a checksum of itself and of the
-curve: a damaged run is noticed, reported and run again. Everything that may differ between two
-sweeps of the same study is under "timing", which the checksum leaves out; all else is the same,
-byte for byte.
+curve: a damaged run is detected, reported and run again. Whatever may differ between two sweeps of
+the same study is under "timing", which the checksum excludes; the rest is identical, byte for byte.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ SCHEMA = 2
 _ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
 STUDY, RUN, CURVE = "study.json", "run.json", "curve.parquet"
 CHECKPOINT = "checkpoint.safetensors"
-LOOKS, LOOK = 10, 0.05  # seconds: how long a lock is waited for
+LOOKS, LOOK = 10, 0.05  # attempts to take the lock, and seconds between them
 
 State = Literal["done", "failed", "unfinished", "damaged", "absent"]
 
@@ -47,8 +46,8 @@ class Record(NamedTuple):
 
     id: str
     state: State
-    data: Mapping[str, Any]  # run.json, where it is whole
-    reason: str = ""  # why it is damaged
+    data: Mapping[str, Any]  # run.json, if it is intact
+    reason: str = ""  # the cause of damage
 
 
 class Owner(NamedTuple):
@@ -81,7 +80,7 @@ class Store:
         raise StoreError(f"{self.folder}: {what}; `qrmax sweep` makes them")
 
     def study_if_whole(self) -> Study | None:
-        """The study that was swept here last; None where it is not to be found."""
+        """The study that was swept here last; None if it is missing or damaged."""
         path = self.folder / STUDY
         try:
             data = json.loads(path.read_bytes())
@@ -91,7 +90,7 @@ class Store:
             return None
 
     def records(self) -> Iterator[Record]:
-        """All runs that are here, in the order of their ids."""
+        """The records of all runs, in the order of their ids."""
         if self.runs.is_dir():
             for name in sorted(os.listdir(self.runs)):  # noqa: PTH208 (much quicker)
                 if _ID.fullmatch(name) and (record := self.record(name)).state != "absent":
@@ -105,7 +104,7 @@ class Store:
         except FileNotFoundError:
             unfinished = (folder / CHECKPOINT).is_file()
             return Record(run_id, "unfinished" if unfinished else "absent", {})
-        except OSError as error:  # a file where the folder should be, say
+        except OSError as error:  # such as a file in place of the folder
             return Record(run_id, "damaged", {}, f"{RUN} cannot be read: {error.strerror}")
         try:
             data = _checked(text, folder)
@@ -114,14 +113,14 @@ class Store:
         return Record(run_id, data["status"], data)
 
     def checkpoint(self, run_id: str) -> bytes:
-        """The checkpoint of an unfinished run; empty where there is none."""
+        """The checkpoint of an unfinished run; empty if there is none."""
         try:
             return (self.runs / run_id / CHECKPOINT).read_bytes()
         except OSError:
             return b""
 
     def owner(self) -> Owner | str | None:
-        """The process that is writing here now."""
+        """The process that holds the lock, if any."""
         import fcntl
 
         try:
@@ -138,7 +137,7 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only one who writes here; the system lets go of it when the process ends."""
+        """Hold the exclusive lock for writing; the system releases it when the process ends."""
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
             file = (self.folder / ".lock").open("a+b", buffering=0)
@@ -151,7 +150,7 @@ class Store:
                     f"{self.folder}: is being written by {_owner(file.read())}; wait for it, or "
                     "give another folder with -o"
                 )
-            for left_behind in self.folder.glob(".qrmax-*.unfinished"):  # by a killed process
+            for left_behind in self.folder.glob(".qrmax-*.unfinished"):  # of a killed process
                 left_behind.unlink(missing_ok=True)
             try:
                 file.truncate(0)
@@ -161,12 +160,12 @@ class Store:
             yield
 
     def write_study(self, study: Study) -> None:
-        """Note which study this is."""
+        """Write the study of this folder."""
         text = json.dumps({"schema": SCHEMA, "study": study.as_data()}, indent=1)
         write_whole(self.folder / STUDY, text.encode() + b"\n")
 
     def write_checkpoint(self, run_id: str, data: bytes) -> None:
-        """Keep how far a run has come."""
+        """Write the checkpoint of a run."""
         self._folder(run_id)
         write_whole(self.runs / run_id / CHECKPOINT, data)
 
@@ -179,19 +178,19 @@ class Store:
         timing: Mapping[str, Any],
         origin: Mapping[str, Any],
     ) -> None:
-        """Keep what a run has come to; `origin` is which code has made it."""
+        """Write the outcome of a run; `origin` is the provenance of the code."""
         folder = self._folder(run.id)
         write_whole(folder / CURVE, curve)
         checksum = hashlib.sha256(curve).hexdigest()
         self._write_run(run, "done", {"outcome": outcome, "curve": checksum}, timing, origin)
 
     def write_failure(self, run: RunSpec, error: str, *, timing: Mapping[str, Any]) -> None:
-        """Keep why a run has failed."""
+        """Record a failed run, with its error."""
         self._folder(run.id)
         self._write_run(run, "failed", {"error": error}, timing, made_by())
 
     def discard(self, run_id: str) -> None:
-        """Forget a run."""
+        """Delete a run."""
         folder = self.runs / run_id
         if folder.is_dir():
             shutil.rmtree(folder, ignore_errors=True)
@@ -227,7 +226,7 @@ class Store:
         folder = self.runs / run.id
         write_whole(folder / RUN, _sealed(data, {**timing, "finished": _now()}))
         for name in os.listdir(folder):  # noqa: PTH208
-            if name not in (RUN, CURVE):  # the checkpoint, and what a killed process left
+            if name not in (RUN, CURVE):  # the checkpoint, and temporary files of a killed process
                 (folder / name).unlink()
 
 
@@ -240,7 +239,7 @@ def _check_schema(schema: int, path: Path) -> None:
 
 
 def _take_lock(file: IO[bytes]) -> bool:
-    """Lock a file, unless someone else keeps it; `owner` only looks, and is gone in a moment."""
+    """Try to lock a file, several times, as `owner` of another process locks it briefly."""
     import fcntl
 
     for _ in range(LOOKS):
@@ -252,11 +251,11 @@ def _take_lock(file: IO[bytes]) -> bool:
 
 
 class _DamagedError(Exception):
-    """A run.json that is not whole."""
+    """A damaged run.json."""
 
 
 def _checked(text: bytes, folder: Path) -> dict[str, Any]:
-    """A run.json, as far as it and the curve beside it are whole."""
+    """The content of a run.json; raises if it or its curve is damaged."""
     try:
         data = json.loads(text)
         schema, status = int(data["schema"]), data["status"]
@@ -281,7 +280,7 @@ def _checked(text: bytes, folder: Path) -> dict[str, Any]:
 
 
 def _has_all_parts(data: Mapping[str, Any]) -> bool:
-    """Whether what is read elsewhere is there: no checksum is of the timing."""
+    """Whether all keys that are read elsewhere are present: the checksum excludes the timing."""
     try:
         texts = [data["problem"], data["label"], data["made_by"]["qrmax"]]
         tables = [data["made_by"], data["timing"]]
@@ -296,8 +295,8 @@ def _has_all_parts(data: Mapping[str, Any]) -> bool:
         return False
 
 
-# A run.json is "{", the checksum, what lasts, the timing: the checksum is that of what lasts, as it
-# is written, so that ten thousand of them are checked in a moment.
+# A run.json is "{", the checksum, the reproducible part, the timing. The checksum is that of the
+# reproducible part as text, so that ten thousand files are verified without serialising them again.
 _TIMING = b',\n "timing": '
 
 
@@ -317,7 +316,7 @@ def _owner(text: bytes) -> Owner | str:
     try:
         return Owner(*json.loads(text))
     except (ValueError, TypeError):
-        return "another process"  # which has not written its name yet
+        return "another process"  # which has not written its id yet
 
 
 def _now() -> str:

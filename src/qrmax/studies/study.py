@@ -1,8 +1,8 @@
-"""A study with nothing left open: what is run on what, with which settings, and with which seeds.
+"""Studies with all defaults filled in: agents with settings, problems, seeds and training.
 
 A `Cell` is one agent, with all its settings, on one problem, with all its options: a cell of the
-study's table. A study runs each cell with each seed. A run is known by its `id`, which is the hash
-of everything that its result depends on, and of nothing else: neither labels nor the other runs.
+study's table. A study runs each cell with each seed. A run is identified by its `id`, the hash of
+everything that its result depends on, and of nothing else: neither labels nor the other runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from qrmax.agents.registry import AgentLike
     from qrmax.training.stopping import StoppingRule
 
-ID_LENGTH = 16  # hexadecimal digits: no two of a billion runs are alike
+ID_LENGTH = 16  # hexadecimal digits: collisions are unlikely among a billion runs
 FILTERS = ("problem", "agent", "seed")
 
 
@@ -32,13 +32,13 @@ class Cell:
     """An agent on a problem."""
 
     problem: ProblemSpec
-    label: str  # of the agent: its name, or another where there are several variants
+    label: str  # of the agent: its name, or another if there are several variants
     agent: str  # its name, or module:Class
-    settings: Mapping[str, Any]  # all of them
-    source: Mapping[str, str] | None = None  # where the class of an agent from outside comes from
+    settings: Mapping[str, Any]  # all of them, defaults included
+    source: Mapping[str, str] | None = None  # the origin of an agent from outside the library
 
     def as_data(self) -> dict[str, Any]:
-        """All that makes a difference to a result, which labels do not, as plain data."""
+        """Everything that results depend on, as plain data; labels are excluded."""
         data = {
             "problem": self.problem.as_data(),
             "agent": self.agent,
@@ -47,13 +47,13 @@ class Cell:
         return data if self.source is None else {**data, "source": dict(self.source)}
 
     def identity(self) -> bytes:
-        """The same for two cells that would have the same results."""
+        """A key that is equal for cells with the same results."""
         return canonical(self.as_data())
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run: a cell, a seed, and how to train."""
+    """One run: a cell, a seed, and the parameters of training."""
 
     cell: Cell
     seed: int
@@ -74,7 +74,7 @@ class RunSpec:
 
 @dataclass(frozen=True, init=False)
 class Study:
-    """Cells, seeds, and how to train: what a study file says, with nothing left open.
+    """Cells, seeds and parameters of training: a study file with all defaults filled in.
 
     >>> import qrmax
     >>> study = qrmax.load_study("paper/table4", protocol="as-published")
@@ -93,9 +93,9 @@ class Study:
     cells: tuple[Cell, ...]
     seeds: tuple[int, ...]
     training: Mapping[str, Any]  # max_steps, evaluate_every, and the stopping rule
-    # what others have found, by problem and then by agent's label
+    # published reference values, by problem and then by agent's label
     reference: Mapping[str, Mapping[str, float]]
-    comparable: bool  # whether that was found in the same way
+    comparable: bool  # whether those were measured under the same protocol
     others: tuple[OtherRuns, ...]  # runs of other tools, for tables and curves
 
     def __init__(
@@ -120,16 +120,16 @@ class Study:
                 "my.toml"}` and `{"env": "CliffWalking-v1", ...}`.
             agents: names, `module:Class`, classes, configs, or mappings such as `{"agent": "rmax",
                 "label": "few samples", "t_env": 10}`; a protocol may name them instead.
-            seeds: how many, from 0 on, or which.
+            seeds: the number of seeds, 0 to n - 1, or a list of seeds.
             name: the name of the study, and of the folder of its results.
             protocol: a built-in protocol, or one of `protocols`.
             stop: the stopping rule: its name, a rule, or a mapping with its settings.
-            max_steps: the budget of a run.
+            max_steps: the budget of a run in steps.
             max_episodes: its budget in episodes; tables then count episodes.
-            evaluate_every: steps between two checks of the policy.
+            evaluate_every: steps between two evaluations of the policy.
             gamma: the discount factor of all agents that are not given another one.
             keys: the other keys of a study file: title, about, world, settings, on, protocols,
-                reference, comparable, others. Files are looked for in the current folder.
+                reference, comparable, others. File paths are relative to the current folder.
 
         Raises a `StudyError` that lists all mistakes.
         """
@@ -152,7 +152,7 @@ class Study:
 
     @classmethod
     def of_parts(cls, **parts: Any) -> Study:
-        """A study of these parts: every field by its name."""
+        """Make a study from its fields, by name."""
         study = object.__new__(cls)
         missing = {field.name for field in fields(cls)} ^ parts.keys()
         if missing:
@@ -161,7 +161,7 @@ class Study:
         return study
 
     def changed(self, **parts: Any) -> Study:
-        """A study that differs in these fields."""
+        """A copy of the study with these fields replaced."""
         return Study.of_parts(**{**vars(self), **parts})
 
     def _take(self, parts: Mapping[str, Any]) -> None:
@@ -187,20 +187,20 @@ class Study:
 
     @property
     def max_episodes(self) -> int | None:
-        """The budget of a run in episodes; None where steps are what counts."""
+        """The budget of a run in episodes; None if steps are counted."""
         most: int | None = self.training.get("max_episodes")
         return most
 
     @property
     def max_steps(self) -> int:
-        """The budget of a run."""
+        """The budget of a run in steps."""
         return int(self.training["max_steps"])
 
     def __len__(self) -> int:
         return len(self.cells) * len(self.seeds)
 
     def runs(self) -> Iterator[RunSpec]:
-        """All runs, seed by seed: early on there is one of every kind."""
+        """All runs, seed by seed, so that one of every kind is done early."""
         for seed in self.seeds:
             for cell in self.cells:
                 yield RunSpec(cell, seed, self.training)
@@ -208,7 +208,7 @@ class Study:
     def only(
         self, *, problem: Sequence[str] = (), agent: Sequence[str] = (), seed: Sequence[str] = ()
     ) -> Study:
-        """The part of the study that fits these patterns, such as `office/map1/*`."""
+        """The part of the study that matches these patterns, such as `office/map1/*`."""
         cells = tuple(
             cell
             for cell in self.cells
@@ -245,7 +245,7 @@ class Study:
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> Study:
-        """The study that `as_data` described."""
+        """Restore a study from `as_data`."""
         try:
             problems = {
                 label: spec_of(problem, label) for label, problem in data["problems"].items()
@@ -277,7 +277,7 @@ def config_id(config: Mapping[str, Any]) -> str:
 
 
 def canonical(data: Any) -> bytes:
-    """Plain data as JSON, always the same for the same data."""
+    """Plain data as canonical JSON."""
     return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -1,10 +1,9 @@
-"""`qrmax.sweep`: all runs of a study, each one once.
+"""`qrmax.sweep`: execute all runs of a study, each of them once.
 
-A `Sweep` yields events; whoever wants to show progress or to interrupt listens. What is complete in
-the folder is skipped, what has a checkpoint goes on from there. A run that raises is recorded as
-failed, and tried again by the next sweep; a run whose worker dies goes on with another, from its
-last checkpoint. Where a whole cluster goes, the sweep ends with a `ClusterError`, and no run has
-failed.
+A `Sweep` yields events, from which callers show progress or interrupt it. Complete runs in the
+folder are skipped, and runs with a checkpoint are resumed. A run that raises is recorded as failed,
+and run again by the next sweep; a run whose worker dies is resumed by another, from its last
+checkpoint. If a whole cluster dies, the sweep raises a `ClusterError`, and no run counts as failed.
 """
 
 from __future__ import annotations
@@ -38,30 +37,30 @@ from qrmax.studies.work import Assignment, Report
 
 RESULTS = "results"
 CHECKPOINT_EVERY = 10.0  # seconds
-POLL_SECONDS = 0.2  # seconds to wait for a reply before looking around
-MAX_RETRIES = 3  # workers that may die over a run
-MAX_RESTARTS = 2  # after which a run is not handed over any more, as it cannot be resumed
-NODES = 10  # nodes that may: a node mostly dies of something else
+POLL_SECONDS = 0.2  # seconds to wait for a reply before an event `Waited`
+MAX_RETRIES = 3  # worker deaths after which a run has failed
+MAX_RESTARTS = 2  # damaged checkpoints after which a run is executed in one stretch
+NODES = 10  # node deaths after which a run has failed: mostly the run is not the cause
 
 
 Only = Mapping[str, str | int | Iterable[str | int]]  # patterns for problem, agent and seed
 
 
 class Begun(NamedTuple):
-    """The folder has been looked through."""
+    """The folder has been scanned."""
 
     done: int  # runs that are complete already
     todo: int
 
 
 class Noted(NamedTuple):
-    """Something that people should know."""
+    """A message for the user."""
 
     message: str
 
 
 class Finished(NamedTuple):
-    """A run has ended well."""
+    """A run is complete."""
 
     run: RunSpec
     outcome: Mapping[str, Any]
@@ -83,7 +82,7 @@ class Advanced(NamedTuple):
 
 
 class Waited(NamedTuple):
-    """Nothing has happened for a moment."""
+    """No reply has come for `POLL_SECONDS`."""
 
 
 Event = Begun | Noted | Finished | Failed | Advanced | Waited
@@ -118,18 +117,25 @@ def sweep(
     on_event: Callable[[Event], None] | None = None,
     progress: bool | None = None,
 ) -> Summary:
-    """Run a study: a built-in one by its name, your own TOML file by its path, or itself.
+    """Execute all runs of a study, in parallel; runs that are complete are skipped.
 
-    Results go into a folder, `results/NAME-PROTOCOL` by default, and can be read with
-    `qrmax.results(folder)`. What is complete there is not run again, unless it is to be `fresh`.
-    `only` chooses runs by patterns: `{"problem": "office/map1/*", "agent": ["qrmax", "rmax"]}`.
-    `workers` is the number of processes, by default that of the cores; `backend="ray"` runs them
-    with Ray, on the cluster at `address` if there is one. A run is checkpointed about every so many
-    seconds, and when Ctrl-C is pressed; pressed twice, it ends at once. The results are the same
-    whatever is chosen.
+    Arguments:
+        study: the name of a built-in study, the path of your own TOML file, or a `Study`.
+        protocol: the protocol of a study given by name or path, in place of its own.
+        workers: the number of worker processes; by default, that of the cores.
+        backend: "local" for processes of this machine, or "ray" for Ray.
+        address: the address of a Ray cluster; if None, Ray is started here unless it is running.
+        only: patterns that select runs by problem, agent and seed, such as
+            `{"problem": "office/map1/*", "agent": ["qrmax", "rmax"]}`.
+        folder: the results folder, `results/NAME-PROTOCOL` by default; `qrmax.results` reads it.
+        fresh: whether the selected runs are deleted first, complete ones included.
+        checkpoint_every: seconds between two checkpoints of a run.
+        on_event: called with each event of the sweep.
+        progress: whether to show a progress line; if None, on a terminal and in a notebook. True
+            writes a plain line to stderr every ten seconds if there is neither.
 
-    On a terminal and in a notebook a line shows the progress; `progress=False` turns it off, and
-    `progress=True` writes a plain line to stderr every ten seconds where there is neither.
+    Results depend on the study alone, not on workers or backend. The first Ctrl-C has unfinished
+    runs checkpointed, to be resumed by the next sweep; the second ends the sweep at once.
     """
     from qrmax.studies.sweep_line import follow_sweep  # it listens to the events of this module
 
@@ -162,7 +168,7 @@ def open_sweep(
     fresh: bool,
     checkpoint_every: float,
 ) -> Iterator[Sweep]:
-    """The sweep that `sweep` goes through; see there. Its folder is locked."""
+    """Open the sweep that `sweep` executes, with the same arguments; its folder is locked."""
     check_range("checkpoint_every", checkpoint_every, above=0.0)
     part = select(study, only)
     for agent in {cell.agent for cell in part.cells}:
@@ -174,7 +180,7 @@ def open_sweep(
 
 
 def select(study: Study, only: Only) -> Study:
-    """The part of a study that these patterns name."""
+    """The part of a study that matches these patterns."""
     if not isinstance(only, Mapping):
         raise ParameterError(f"only is {shown(only)}; needed: such as {{'agent': 'qrmax'}}")
     patterns: dict[str, list[str]] = {}
@@ -191,7 +197,7 @@ def select(study: Study, only: Only) -> Study:
 
 
 def prepare(store: Store, study: Study) -> None:
-    """Note which study a folder is of, unless it is of another one."""
+    """Write the study into its folder; raise a `StoreError` if that has another study."""
     before = store.study_if_whole() or study
     if (before.name, before.protocol) != (study.name, study.protocol):
         raise StoreError(
@@ -202,7 +208,7 @@ def prepare(store: Store, study: Study) -> None:
 
 
 def _compile(runs: Iterable[RunSpec]) -> None:
-    """Compile once what these runs need, so that the workers need not all do it."""
+    """Compile the kernels of these runs once, so that workers find them in numba's cache."""
     from qrmax.training.warm_up import needs_compiling, warm_up
 
     agents = {
@@ -217,19 +223,19 @@ def _compile(runs: Iterable[RunSpec]) -> None:
 
 @dataclass(slots=True)
 class _UnderWay:
-    """A run that is being worked on."""
+    """A run that is being executed."""
 
     run: RunSpec
     checkpoint: bytes
     seconds: float = 0.0  # so far
-    deaths: int = 0  # of workers
-    nodes: int = 0  # that died
-    restarts: int = 0  # because it could not be resumed
+    deaths: int = 0  # deaths of workers
+    nodes: int = 0  # deaths of nodes
+    restarts: int = 0  # after checkpoints that could not be resumed
 
 
 @dataclass
 class Sweep:
-    """A sweep under way. Whoever makes it holds the folder's lock, and closes the backend."""
+    """A running sweep. Its caller holds the folder's lock, and closes the backend."""
 
     study: Study
     store: Store
@@ -248,7 +254,7 @@ class Sweep:
         return module_folders(self.study.modules)
 
     def events(self) -> Iterator[Event]:
-        """Run what is left to run."""
+        """Execute the remaining runs."""
         todo: list[RunSpec] = []
         for run in self.study.runs():
             yield from self._look_at(run, todo)
@@ -266,7 +272,7 @@ class Sweep:
             yield Waited() if reply is None else self._take(*reply)
 
     def stop(self) -> None:
-        """Take no more runs, and have those under way checkpointed."""
+        """Start no more runs, and have the running ones checkpointed."""
         self.stopping = True
         for key in self.backend.stop():
             del self._under_way[key]
@@ -306,7 +312,7 @@ class Sweep:
         self.backend.submit(key, assignment)
 
     def _wait(self) -> Reply | None:
-        """The next reply; where the cluster has gone, an error that says what is left to do."""
+        """Return the next reply; if the cluster is gone, the error says how to resume."""
         try:
             return self.backend.wait(POLL_SECONDS)
         except ClusterError as error:
@@ -317,7 +323,7 @@ class Sweep:
             ) from error
 
     def _take(self, key: str, report: Report) -> Event:
-        """Keep what has come back, and go on with what is not finished."""
+        """Store the report of a run, and resubmit the run if it is unfinished."""
         state = self._under_way[key]
         state.seconds += report.seconds
         if report.kind == "unfinished":

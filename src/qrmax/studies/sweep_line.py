@@ -18,7 +18,7 @@ def follow_sweep(
     each_run: bool = False,
     on_event: Callable[[Event], None] | None = None,
 ) -> bool:
-    """Sweep to the end, or until Ctrl-C, and show the line; returns whether it came to the end."""
+    """Sweep to the end, or until Ctrl-C, and show the line; return whether it is complete."""
     with (
         compile_notice(progress),
         live_line(progress) as line,
@@ -37,18 +37,18 @@ def follow_sweep(
 
 
 class SweepLine:
-    """Shows the progress of a sweep; a line for each run that ends, if so wished."""
+    """The progress line of a sweep; optionally with a line for each run that ends."""
 
     def __init__(self, sweep: Sweep, line: LiveLine, *, each_run: bool = False) -> None:
         self.sweep = sweep
         self.line = line
         self.each_run = each_run
-        self._since: float | None = None  # when runs were begun; before that, kernels are compiled
+        self._since: float | None = None  # start of the first run, after compilation
         self._steps = 0  # taken by this sweep
         self._trained: dict[str, int] = {}  # steps of the runs under way
 
     def see(self, event: Event) -> None:
-        """Take note of an event, and show it if it is time."""
+        """Process an event, and update the line if it is due."""
         match event:
             case Begun(done=done):
                 if done:
@@ -72,7 +72,7 @@ class SweepLine:
             self.line.show(self.parts(), self._share)
 
     def announce_stop(self) -> None:
-        """Say what a first Ctrl-C does."""
+        """Explain the effect of the first Ctrl-C."""
         self.line.say("stopping: the runs under way are checkpointed (Ctrl-C: at once)")
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class SweepLine:
         self.line.close(self.parts())
 
     def parts(self) -> list[Part]:
-        """The line, in its order; `rank` says what matters most."""
+        """The parts of the line, in order; `rank` is their priority."""
         sweep = self.sweep
         parts = [Part(f"{sweep.done + sweep.failed:,} of {len(sweep.study):,} runs")]
         if sweep.failed:
@@ -98,6 +98,6 @@ class SweepLine:
         return (self.sweep.done + self.sweep.failed) / len(self.sweep.study)
 
     def _count(self, run_id: str, trained: int) -> None:
-        # what an earlier sweep has trained is not known of a run's first stretch, and is counted in
+        # a resumed run's first report includes the unknown number of steps of earlier sweeps
         self._steps += trained - self._trained.get(run_id, 0)
         self._trained[run_id] = trained

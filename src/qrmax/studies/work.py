@@ -1,8 +1,8 @@
-"""The work on one run: a stretch of it at a time, from plain data to plain data.
+"""Execute one run, a stretch at a time, from plain data to plain data.
 
-A stretch begins with the run's configuration and, where there is one, a checkpoint; it ends with
-the outcome or, when its time is up, with the next checkpoint. It depends on nothing else and
-changes nothing outside. So it does not matter where it is done, or how often a run changes hands.
+A stretch begins with the run's configuration and, if the run is resumed, a checkpoint; it ends with
+the outcome or, when its time is up, with the next checkpoint. It depends on nothing else and has no
+side effects. So any worker can resume any run, without changing its result.
 """
 
 from __future__ import annotations
@@ -51,48 +51,48 @@ class Assignment(NamedTuple):
     """A stretch of a run to execute."""
 
     config: Mapping[str, Any]  # of the run
-    checkpoint: bytes  # empty: begin
-    seconds: float  # after which to hand over what there is
+    checkpoint: bytes  # empty: start from scratch
+    seconds: float  # after which to return a checkpoint
     folders: Sequence[str] = ()  # of modules from outside the library
 
 
 class Report(NamedTuple):
     """Result of an assignment.
 
-    `data` is, for a run that is done, its outcome; unfinished, how many steps it has taken; failed,
-    the error. `blob` is the learning curve as Parquet, or the checkpoint. A checkpoint is `damaged`
-    if it cannot be resumed; a run is `lost` if its worker died, `displaced` if the whole node did,
-    and `interrupted` if it has to begin again, as its environment cannot be restored.
+    `data` is the outcome of a run that is done, the number of steps of an unfinished one, or the
+    error of a failed one. `blob` is the learning curve as Parquet, or the checkpoint. A checkpoint
+    is `damaged` if it cannot be resumed; a run is `lost` if its worker died, `displaced` if the
+    whole node did, and `interrupted` if it must start again, as its environment cannot be restored.
     """
 
     kind: Kind
     data: dict[str, Any]
     blob: bytes = b""
-    seconds: float = 0.0  # that it took
+    seconds: float = 0.0  # duration
 
 
 def never() -> bool:
-    """No one has asked to stop."""
+    """Never stop: the default of `advance`."""
     return False
 
 
 def advance(assignment: Assignment, stop: Callable[[], bool] = never) -> Report:
-    """Work on a run until it ends, the time is up, or someone asks to stop."""
+    """Execute a run until it ends, the time is up, or `stop` returns true."""
     began = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QRMaxWarning)  # the study has been warned of already
+        warnings.simplefilter("ignore", QRMaxWarning)  # the driver has shown them already
         try:
             report = _advance(assignment, began + assignment.seconds, stop)
         except CheckpointError as error:
             report = Report("damaged", {"error": str(error)})
-        except Exception:  # whatever it is, it must not end the other runs
+        except Exception:  # no error of a run may end the other runs
             report = Report("failed", {"error": traceback.format_exc()})
     return report._replace(seconds=time.perf_counter() - began)
 
 
 def _advance(assignment: Assignment, until: float, stop: Callable[[], bool]) -> Report:
     session = _session(assignment)
-    # the state of an environment is its own: a run on one is not handed over
+    # the state of an environment cannot be saved: such runs have no checkpoints
     resumable = session.domain.problem is not None
     for _ in session.events():
         if stop() or (resumable and time.perf_counter() >= until):
@@ -122,9 +122,9 @@ def outcome(session: Session) -> dict[str, Any]:
 
 
 def _evaluated(run: Run) -> dict[str, Any]:
-    """The policy of a run on a problem, beside the optimum."""
+    """Exact evaluation of the policy of a run on a problem, and the optimum."""
     found, gap = run.evaluation, run.gap
-    assert found is not None  # there is a problem
+    assert found is not None  # runs on a problem have an evaluation
     return {
         "start_value": found.start_value,
         "gap": gap if gap is not None and math.isfinite(gap) else None,
@@ -135,14 +135,14 @@ def _evaluated(run: Run) -> dict[str, Any]:
 
 
 def _rolled_out(run: Run) -> dict[str, Any]:
-    """The policy of a run on an environment: its rollouts at the last check."""
+    """Evaluation of the policy of a run on an environment: its last rollouts."""
     last = run.curve[-1]._asdict() if run.curve else {}
     names = ("start_value", "gap", "success", "nominal_length", *ROLLED_OUT)
     return {**{name: last.get(name) for name in names}, "mean_length": last.get("length")}
 
 
 def curve_as_parquet(curve: Sequence[Point]) -> bytes:
-    """A learning curve as a table."""
+    """A learning curve as a Parquet file."""
     import polars  # takes 0.2 s to import
 
     schema: dict[str, Any] = dict.fromkeys(Point._fields, polars.Float64)
@@ -177,7 +177,7 @@ def _session(assignment: Assignment) -> Session:
 
 
 def _resumed(assignment: Assignment) -> Session:
-    """The session of a checkpoint, if that is one of this run."""
+    """Resume the session of a checkpoint; raise if it belongs to another run."""
     config = assignment.config
     kind = agent_class(config["agent"])
     session = from_bytes(assignment.checkpoint, "the checkpoint")
@@ -205,12 +205,12 @@ def _evaluator_of(config: Mapping[str, Any]) -> Evaluator:
 
 @lru_cache(maxsize=32)
 def _evaluator(spec: bytes, gamma: float, horizon: int | None) -> Evaluator:
-    """The problem and its optimum, made once for all runs on it."""
+    """The evaluator of a problem, with its optimum, cached for all runs on it."""
     problem = spec_of(json.loads(spec)).make()
     return _posed(problem, 0).evaluator(gamma, horizon)
 
 
 def _posed(problem: Any, seed: int) -> Domain:
     """A problem as a domain, which is the same for all agents."""
-    nobody = Learner(Agent, gamma=1.0)  # type: ignore[type-abstract]  # it makes none
+    nobody = Learner(Agent, gamma=1.0)  # type: ignore[type-abstract]  # makes no agent
     return domain_of(problem, nobody, stream(seed, "environment"))

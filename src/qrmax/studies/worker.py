@@ -1,9 +1,9 @@
 """A worker process: assignments come in on stdin, reports go out on stdout.
 
 It is started as `python -m qrmax.studies.worker`, not by multiprocessing, which would import the
-user's script again: a sweep may be started from anywhere, a notebook or a script without a guard.
-A worker is in a session of its own, so that Ctrl-C reaches only the driver, which then says what is
-to be done. It ends when stdin does, so no worker outlives its driver.
+user's script again: a sweep may be started from a notebook, or from a script without a main guard.
+A worker has a process session of its own, so that Ctrl-C reaches only the driver. It exits at the
+end of stdin, so no worker outlives its driver.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _LENGTHS = struct.Struct("<QQ")  # of the JSON and of the bytes that follow
 
 
 def send_assignment(stream: IO[bytes], assignment: Assignment) -> None:
-    """Tell a worker what to do."""
+    """Send an assignment to a worker."""
     message = [assignment.config, assignment.seconds, [*assignment.folders]]
     _send(stream, message, assignment.checkpoint)
 
 
 def send_stop(stream: IO[bytes]) -> None:
-    """Tell a worker to hand over what it is working on."""
+    """Request that a worker checkpoint its run and report."""
     _send(stream, "stop")
 
 
@@ -39,10 +39,10 @@ def receive_report(stream: IO[bytes]) -> Report:
     return Report(kind, data, blob, seconds)
 
 
-@compile_notice(False)  # its stderr is the driver's, and that is who tells
+@compile_notice(False)  # its stderr is the driver's, which shows the notice
 def main() -> None:
-    """Work until no more is asked for."""
-    # whatever prints goes to stderr: stdout is for reports
+    """Execute assignments until stdin ends."""
+    # redirect prints to stderr: stdout is for reports
     reports = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     assignments: SimpleQueue[Assignment] = SimpleQueue()
@@ -53,11 +53,11 @@ def main() -> None:
             report = advance(assignments.get(), stop.is_set)
             _send(reports, [report.kind, report.data, report.seconds], report.blob)
     except BrokenPipeError:
-        os._exit(0)  # the driver has gone, and closing the pipe would only fail again
+        os._exit(0)  # the driver is gone, and closing the pipe would fail again
 
 
 def _listen(assignments: SimpleQueue[Assignment], stop: threading.Event) -> None:
-    """Hear what the driver says, and end the process when it has gone, whatever is under way."""
+    """Receive messages of the driver, and exit at once when it is gone."""
     try:
         while True:
             message, checkpoint = _receive(sys.stdin.buffer)

@@ -19,8 +19,8 @@ REMEDY = "give another environment like it: run.evaluate(episodes, env=...)"
 def another(env: Any) -> Any:
     """An environment like this one: made again from its `spec`, or else a deep copy.
 
-    A labelling function that looks at the environment itself would look at the first one; that is
-    refused.
+    A labelling function that refers to the environment itself would read the first instance; that
+    raises an error.
     """
     layers = [*_layers(env)]
     for layer in layers:
@@ -33,7 +33,7 @@ def another(env: Any) -> Any:
             )
     try:
         made = gymnasium.make(_unseen(env.spec))
-    except Exception:  # whatever an environment of others says: there is another way
+    except Exception:  # user code may raise anything; a deep copy is tried next
         made = None
     if made is not None and _kinds(made) == _kinds(env):
         return made
@@ -47,7 +47,7 @@ def another(env: Any) -> Any:
 
 
 def _unseen(spec: Any) -> Any:
-    """The environment's spec without a window that would show every rollout."""
+    """The environment's spec without a render mode that would show every rollout."""
     spec = copy.deepcopy(spec)
     if spec.kwargs.get("render_mode") == "human":
         del spec.kwargs["render_mode"]
@@ -55,20 +55,20 @@ def _unseen(spec: Any) -> Any:
 
 
 def _layers(env: Any) -> Iterator[Any]:
-    """The environment, and what it wraps."""
+    """The environment, and those that it wraps, from the outermost on."""
     while env is not None:
         yield env
         env = getattr(env, "env", None)
 
 
 def _kinds(env: Any) -> list[type]:
-    """The wrappers of an environment; those that only check its use do not matter."""
+    """The classes of an environment's wrappers, without those that only check its use."""
     checks = ("OrderEnforcing", "PassiveEnvChecker")
     return [type(layer) for layer in _layers(env) if type(layer).__name__ not in checks]
 
 
 def _seen_by(function: Any, layers: list[Any]) -> str | None:
-    """The name by which a function knows one of the layers; None where it knows none."""
+    """The name by which a function refers to one of the layers; None if it does not."""
     while isinstance(function, partial):
         if any(value is layer for value in function.args for layer in layers):
             return "an argument"

@@ -58,14 +58,13 @@ def make(
     Problem('warehouse/deliver': 16 states x 3 task states, 5 actions)
 
     Arguments:
-        name: the name of a problem, `qrmax list worlds` shows them all; or a `World`. A world
-            that is not registered can be named by where it is, as in "my_module:POND/fetch". If
-            None, an Office world is made from a map and a task.
-        map: a map by its name, the path of your own file, or a `GridMap`; if the name has none.
-        task: a task by its name, the path of your own file, a formula, or a `RewardMachine`; if
-            the name has none.
-        options: the options of the world, such as slip=0.1: `qrmax list worlds` shows their
-            defaults.
+        name: the name of a problem (`qrmax list worlds` shows them), or a `World`. A world that is
+            not registered is named by its module, as in "my_module:POND/fetch". If None, an Office
+            world is made from a map and a task.
+        map: if the name has none, a map by its name, the path of your own file, or a `GridMap`.
+        task: if the name has none, a task by its name, the path of your own file, a formula, or a
+            `RewardMachine`.
+        options: options of the world, such as slip=0.1; `qrmax list worlds` shows the defaults.
 
     To a type checker, a name that is written out is a `ContinuousProblem` if it is one of a
     built-in continuous world, and any other is a `Problem`. `make_continuous` is for continuous
@@ -85,14 +84,21 @@ def make_continuous(
     task: AnyTask | None = None,
     **options: Any,
 ) -> ContinuousProblem:
-    """Make a problem with real-valued positions by its name; arguments are those of `make`.
+    """Make a problem with real-valued positions, as `make` does; any other raises an error.
 
     >>> make_continuous("continuous/line/ab")
     ContinuousProblem('continuous/line/ab': 20 x 1 cells x 3 task states, 2 actions)
+
+    Arguments:
+        name: the name of a continuous problem or world.
+        map: if the name has none, a map by its name, the path of your own file, or a `GridMap`.
+        task: if the name has none, a task by its name, the path of your own file, a formula, or a
+            `RewardMachine`.
+        options: options of the world, such as noise=0.01.
     """
     problem: AnyProblem = make(name, map=map, task=task, **options)
     check_continuous(problem)
-    assert isinstance(problem, ContinuousProblem)  # else that has raised
+    assert isinstance(problem, ContinuousProblem)  # any other problem has raised an error
     return problem
 
 
@@ -104,12 +110,12 @@ def all_names() -> list[str]:
 def unknown_problem(
     name: str, kind: str = "problem", others: Iterable[str] = ()
 ) -> UnknownNameError:
-    """Return the error of a name that no problem has, nor any of the `others` possible."""
+    """Return the error of an unknown name; `others` are further names to suggest."""
     return UnknownNameError(kind, name, [*others, *all_names()], hint="all names: qrmax list")
 
 
 def all_propositions() -> set[str]:
-    """Return every proposition that is true somewhere in one of the worlds."""
+    """Return the propositions of all worlds."""
     return {name for world in worlds() for name in _propositions(world)}
 
 
@@ -156,7 +162,7 @@ def is_default_world(name: object) -> bool:
 
 
 def without_task(name: str) -> str:
-    """Return the name of a problem up to the task, to which one of your own can be given.
+    """Return the name of a problem without its task, for use with a task of your own.
 
     >>> without_task("frozen-lake/ab"), without_task("continuous/office/map1/exp5")
     ('frozen-lake', 'continuous/office/map1')
@@ -176,7 +182,7 @@ class ParsedName(NamedTuple):
 
 
 class ProblemParts(NamedTuple):
-    """Everything that a problem is made of but the options."""
+    """The parts of a problem, without the options."""
 
     world: World[AnyProblem]
     map: AnyMap | None
@@ -207,7 +213,7 @@ def problem_parts(
     map: AnyMap | None,  # noqa: A002 (people call it a map)
     task: AnyTask | None,
 ) -> ProblemParts:
-    """Return the world, the map and the task that a name and the arguments beside it describe."""
+    """Return the world, the map and the task given by a name and the other arguments."""
     if name is None:
         return _complete(ParsedName(find_world(DEFAULT), None, None), None, map, task)
     parsed = parse_name(name)
@@ -227,7 +233,7 @@ def problem_parts(
 def _complete(
     parsed: ParsedName, name: str | None, given_map: AnyMap | None, given_task: AnyTask | None
 ) -> ProblemParts:
-    """Join what a name says and what is given beside it, which must not contradict."""
+    """Combine the parts of a name with the map and task given, which must not conflict."""
     for named, given, what in ((parsed.map, given_map, "map"), (parsed.task, given_task, "task")):
         if named is not None and given is not None:
             rest = parsed.world.name if what == "map" else without_task(str(name))
@@ -257,7 +263,7 @@ def _missing(what: str, parsed: ParsedName, name: str | None) -> ParameterError:
 
 
 def _propositions(world: World[AnyProblem]) -> Iterable[str]:
-    """Everything that is true somewhere in a world, on its maps or in its first problem."""
+    """The propositions of a world, from its maps or its first problem."""
     if world.maps is not None:
         return {name for each in world.maps.names() for name in world.maps.load(each).propositions}
     made = [make(name) for name in world.problem_names()[:1]]

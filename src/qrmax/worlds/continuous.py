@@ -11,7 +11,7 @@ coordinates; walls stop it. The labelling function is constant on each cell of t
 its own scale: on the line a cell is 0.05 wide. Observations are positions. Episodes start in the
 middle of the start cell, and end on a decoration or in a hole.
 
-Each world is described in a module of its own; here is what they share.
+Each world is described in a module of its own; this one has the shared code.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _plane(
 ) -> Plane:
     """A map as a plane; a map of one row is a line, on which moves are right and left."""
     size = np.array(cell)
-    targets = grid.targets()  # a move that is blocked stays
+    targets = grid.targets()  # a blocked move stays in its cell
     moves, dimensions = np.array(MOVES, dtype=float), 2
     spread = np.array([noise, noise]) / size
     if grid.height == 1:

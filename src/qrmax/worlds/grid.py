@@ -1,4 +1,4 @@
-"""Grid worlds: map files as pictures, and the physics of moving on them.
+"""Grid worlds: map files as pictures, and the dynamics of moving on them.
 
 A map file has a header, a blank line and the picture:
 
@@ -11,13 +11,13 @@ A map file has a header, a blank line and the picture:
     . p .|. O
 
 Cells stand on even columns and even lines; between two cells `|` or `-` is a wall, a space is open.
-`start` is column,row, counted from 0 at the top left. A cell's tile is what is true there:
+`start` is column,row, counted from 0 at the top left. A cell's tile is the proposition true there:
 
     .  nothing        c  coffee         m  mail      A B C D E  rooms, by their letter
     *  decoration     g  good_coffee    O  office    #          solid, cannot be entered
 
-`tiles` adds letters of your own. `slips` says where a slipping move goes: `perpendicular` (default)
-or `any` other direction.
+`tiles` adds letters of your own. `slips` is the direction of a slipping move: `perpendicular`
+(default) or `any` other direction.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class GridMap:
 
     @property
     def propositions(self) -> frozenset[str]:
-        """Everything that is true somewhere on the map."""
+        """The propositions that are true somewhere on the map."""
         return frozenset().union(*self.labels())
 
     def labels(self) -> list[Label]:
@@ -153,6 +153,9 @@ def load_map(map: str | os.PathLike[str]) -> GridMap:  # noqa: A002 (people call
 
     >>> load_map("map4").start
     (2, 7)
+
+    Arguments:
+        map: the name of a built-in map (`qrmax list maps` shows them), or the path of a map file.
     """
     return parse_map(Source.find(map, "map", MAPS, SUFFIX))
 
@@ -163,7 +166,7 @@ def slippery_moves(
     """Successor lists `[s, a, k]` and their probabilities on a map with these `targets[s, a]`.
 
     The intended move happens with probability 1 - `slip`; otherwise one of the other directions
-    that `slips` allows, each as likely. A move into a wall stays put; it slips only where
+    that `slips` allows, uniformly. A move into a wall stays in its cell; it slips only if
     `blocked_moves_slip`.
     """
     check_range("slip", slip, at_least=0.0, at_most=1.0)
@@ -213,7 +216,7 @@ def _number_of(grid: GridMap, proposition: str) -> int:
 
 
 def format_map(grid: GridMap) -> str:
-    """A map as text, from which `parse_map` makes it again.
+    """A map as text, which `parse_map` reads back.
 
     >>> print(format_map(load_map("map4"))[:31])
     start: 2,7
@@ -273,7 +276,7 @@ def parse_map(source: Source) -> GridMap:
 
 
 def _without_border(line: str) -> str:
-    """A wall drawn along the right border is there anyway."""
+    """The line without a wall drawn along the right border, which is implied."""
     return line[:-1] if len(line) % 2 == 0 and line.endswith("|") else line
 
 

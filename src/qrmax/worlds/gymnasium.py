@@ -57,7 +57,7 @@ def register_ids(world: World[AnyProblem]) -> None:
         env_id = world.gymnasium_id(name)
         known = gymnasium.registry.get(env_id)
         if known is not None and str(known.entry_point).startswith(__name__):
-            del gymnasium.registry[env_id]  # a world has been replaced: no warning
+            del gymnasium.registry[env_id]  # a replaced world: avoids Gymnasium's warning
         gymnasium.register(
             env_id,
             entry_point=f"{__name__}:{env}",
@@ -90,7 +90,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
-        """Start an episode; the machine reads the label of the start state if its task says so."""
+        """Start an episode; the machine reads the label of the start state if it is defined to."""
         super().reset(seed=seed, options=options)
         self._simulator.rng = self.np_random
         self._simulator.reset()
@@ -98,7 +98,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
         return self._observation(), self._info(0.0, 0.0)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
-        """Act, then let the task read the label of the state reached."""
+        """Take an action; the machine then reads the label of the state reached."""
         if not self.action_space.contains(action):
             raise ParameterError(
                 f"action is {action!r}; allowed: 0 to {self.problem.n_actions - 1}"
@@ -157,7 +157,7 @@ class ProblemEnv(WorldEnv):
     """Any tabular problem as an environment.
 
     Arguments:
-        problem: a `Problem`, or the name of one or of a world.
+        problem: a `Problem`, or the name of a problem or world.
         render_mode: "ansi" or "rgb_array", in worlds with a map.
         options: with a name, `map`, `task` and the options of the world, as in `qrmax.make`.
 
@@ -241,7 +241,7 @@ class ContinuousEnv(WorldEnv):
     Box(0.0, 1.0, (1,), float64)
 
     Arguments:
-        problem: a `ContinuousProblem`, or the name of one or of a world.
+        problem: a `ContinuousProblem`, or the name of a problem or world.
         render_mode: "ansi" or "rgb_array", in worlds with a map.
         options: with a name, `map`, `task` and the options of the world, as in `qrmax.make`.
 
@@ -288,7 +288,7 @@ class ContinuousEnv(WorldEnv):
 
 
 def _as_it_is(observation: NDArray[np.float64], label: int) -> NDArray[np.float64]:  # noqa: ARG001
-    """The observation itself; not a lambda, so that it can be pickled."""
+    """Return the observation unchanged; not a lambda, so that it can be pickled."""
     return observation
 
 

@@ -13,7 +13,7 @@ from qrmax.worlds.world_registry import DEFAULT, find_world, worlds
 
 
 def other_map_names() -> list[str]:
-    """Return the names of the maps that are not those of the Office, such as "frozen-lake"."""
+    """Return the names of the maps of worlds other than the Office, such as "frozen-lake"."""
     folders = [world.maps for world in worlds() if world.maps is not None]
     names = {name for folder in folders for name in folder.names()}
     return sorted(names - {*_maps(find_world(DEFAULT)).names()})

@@ -19,7 +19,8 @@ class MapFolder:
 
     Arguments:
         folder: the folder of the map files, `NAME.txt`.
-        default: the map of a world that has one; if None, a problem is WORLD/MAP/TASK.
+        default: the name of the map of a world with a single one; if None, problems are named
+            WORLD/MAP/TASK.
         cell: the width and height of a cell, in the units of the world.
     """
 

@@ -1,9 +1,9 @@
 """MiniGrid environments with numbered states: the only file that imports minigrid.
 
-The symbolic state of a MiniGrid environment is where the agent is and looks, what it carries, where
-each thing lies, and which doors are open or locked. `Layout` puts an environment into any such
-state and reads it off again; `MiniGridWorld` numbers those that can be reached from the start, by a
-breadth-first search with the environment's own `step`. So its model is exact, too.
+The symbolic state of a MiniGrid environment is the agent's position and direction, the object that
+it carries, the position of each object, and which doors are open or locked. `Layout` sets and reads
+the symbolic state of an environment; `MiniGridWorld` numbers the reachable states, by a
+breadth-first search with the environment's own `step`. So its model is exact.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from qrmax.problems.problem import warn_of_what_can_never_be
 from qrmax.worlds.task_wrapper import TaskWrapper
 
 MAX_STATES = 200_000
-GONE = -1  # the place of a thing that is carried, or in a box, or no more
+GONE = -1  # the position of an object that is carried, in a box, or removed
 
 
 class Symbolic(NamedTuple):
-    """A state: all that a step of MiniGrid depends on, given the layout."""
+    """A symbolic state: everything that a step of MiniGrid depends on, given the layout."""
 
     cell: tuple[int, int]  # of the agent: column, row
     direction: int  # right, down, left, up
-    carried: int  # the number of a thing, or GONE
-    places: tuple[int, ...]  # of each thing: the number of a cell, or GONE
+    carried: int  # the number of an object, or GONE
+    places: tuple[int, ...]  # of each object: the number of its cell, or GONE
     doors: tuple[tuple[bool, bool], ...]  # of each door: open, locked
 
 
@@ -55,23 +55,28 @@ def minigrid(
     >>> qrmax.evaluate(problem, qrmax.solve(problem).policy).nominal_length
     12
 
-    `env` is an id or an environment (`options`, such as `render_mode`, go to `gymnasium.make`). Its
-    layout is that of `seed`, in every episode. With a task the result is a `TaskWrapper`, whose
-    reward is that of the task, plus 1 for what MiniGrid itself rewards if `env_reward`; without, it
-    is the `MiniGridWorld`, with that reward of 1. (MiniGrid pays less the later it is, which is no
-    matter of states: a discount factor does the same.)
+    Arguments:
+        env: the id of an environment, or an environment.
+        task: a formula, the name or file of a task, or a `RewardMachine`; if None, no task.
+        seed: the seed of the layout, which is the same in every episode.
+        actions: the names of the actions that the agent has: left, right, forward, pickup, drop,
+            toggle, done; by default all of them. Without drop there are far fewer states.
+        places: further propositions, true at a column and row, such as `{"corner": (1, 1)}`.
+        env_reward: whether MiniGrid's own reward is added to that of the task.
+        max_states: the limit on the number of states; more raise an error.
+        options: keyword arguments of `gymnasium.make`, such as `render_mode`, with an id.
 
-    The labels have these propositions, each also with a colour, as in `carrying_red_key`:
+    Returns a `TaskWrapper`, or without a task the `MiniGridWorld`. MiniGrid's own reward decreases
+    with the number of steps, which is no function of the state; it is replaced by its sign, 1 for
+    success, and a discount factor has the same effect.
 
-        at_goal at_lava at_door at_floor       where the agent stands
-        carrying_key carrying_ball carrying_box, and carrying    for anything
-        door_open door_locked                  for any of the doors
-        facing_key facing_door facing_wall ...    what is in front of the agent
+    Labels have these propositions, each also with a colour, as in `carrying_red_key`, and those of
+    `places`; `env.propositions` lists all that can be true:
 
-    and what `places` names by column and row, such as `{"corner": (1, 1)}`; `env.propositions` has
-    all that can be true. `actions` are those that the agent has, by name: left, right, forward,
-    pickup, drop, toggle, done; all of them if not given. Without drop there are far fewer states.
-    Their number is limited by `max_states`.
+        at_goal at_lava at_door at_floor       the cell of the agent
+        carrying_key carrying_ball carrying_box, and carrying    any object
+        door_open door_locked                  any of the doors
+        facing_key facing_door facing_wall ...    the cell in front of the agent
     """
     if isinstance(env, str):
         _import_minigrid()
@@ -88,7 +93,7 @@ def minigrid(
 
 
 class _Posed(NamedTuple):
-    """A task and what can be true, for a warning of names that are misspelt."""
+    """A task and the possible labels, for a warning about misspelt propositions."""
 
     name: str
     machine: RewardMachine
@@ -105,25 +110,25 @@ def _import_minigrid() -> None:
 
 
 class Layout:
-    """The things of an environment that has been reset, and its symbolic states."""
+    """The objects of an environment that has been reset, and its symbolic states."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
         grid = env.grid.grid
         found = [thing for thing in grid if thing is not None]
         inside = []
-        for thing in found:  # it grows
+        for thing in found:  # grows in the loop
             if getattr(thing, "contains", None) is not None:
                 found.append(thing.contains)
                 inside.append(thing.contains)
-        # what can be moved, or comes out of a box
+        # objects that can be moved, or are in a box
         self.things = [thing for thing in found if thing.can_pickup() or thing in inside]
         self.doors = [thing for thing in found if thing.type == "door"]
         self._number = {id(thing): number for number, thing in enumerate(self.things)}
         self._fixed = [None if id(thing) in self._number else thing for thing in grid]
 
     def read(self) -> Symbolic:
-        """The state that the environment is in."""
+        """Read the symbolic state of the environment."""
         places = [GONE] * len(self.things)
         for cell, thing in enumerate(self.env.grid.grid):
             if thing is not self._fixed[cell]:
@@ -140,7 +145,7 @@ class Layout:
         )
 
     def restore(self, state: Symbolic) -> None:
-        """Put the environment into a state, as if no step had been taken."""
+        """Set the symbolic state of the environment, as if no step had been taken."""
         env, grid = self.env, list(self._fixed)
         for thing, place in zip(self.things, state.places, strict=True):
             if place == GONE:
@@ -187,7 +192,7 @@ def _named(relation: str, thing: Any) -> set[str]:
 class MiniGridWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A MiniGrid environment whose observations are numbers of states; see `minigrid`.
 
-    `states[n]` is the state with number n, `P` the model, as Gymnasium's own environments have it.
+    `states[n]` is the state with number n, `P` the model in the format of Gymnasium's toy text.
     """
 
     def __init__(
@@ -224,17 +229,17 @@ class MiniGridWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     @property
     def propositions(self) -> list[str]:
-        """All that is true in some state, sorted."""
+        """The propositions that are true in some state, sorted."""
         return sorted(frozenset[str]().union(*self._labels))
 
     def labels(self, observation: int, info: Any = None) -> frozenset[str]:  # noqa: ARG002
-        """The labelling function: what is true in the state with this number."""
+        """The labelling function: the propositions true in the state with this number."""
         return self._labels[observation]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """Start an episode in the same layout; `seed` settles all else that is random."""
+        """Start an episode in the same layout; `seed` is that of all other randomness."""
         if seed is not None:
             self._chance = np.random.default_rng(seed)
         info = self._reset_layout(options)
@@ -242,7 +247,7 @@ class MiniGridWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self._numbered(), info
 
     def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Act; what MiniGrid rewards is worth 1."""
+        """Take an action; the reward is the sign of MiniGrid's."""
         if not self.action_space.contains(action):
             raise ParameterError(
                 f"action is {shown(action)}; allowed: 0 to {len(self._actions) - 1}, "
@@ -267,7 +272,7 @@ class MiniGridWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self._number[state]
 
     def _explore(self, max_states: int) -> None:
-        """Number the states that can be reached, in breadth-first order, and find the model."""
+        """Number the reachable states, in breadth-first order, and record the model."""
         env, layout = self._layout.env, self._layout
         if hasattr(env, "instrs"):
             raise layout.refusal("has instructions that remember what was done")
@@ -275,9 +280,9 @@ class MiniGridWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._number: dict[Symbolic, int] = {}
         self._labels: list[frozenset[str]] = []
         self.P: dict[int, dict[int, list[tuple[float, int, float, bool]]]] = {}
-        going_on = {self._number_of(layout.read(), max_states): None}  # states to act in, in order
+        going_on = {self._number_of(layout.read(), max_states): None}  # nonterminal, in order
         chance = repr(env.np_random.bit_generator.state)
-        env.gen_obs = dict  # pictures are not needed here, and are most of the work
+        env.gen_obs = dict  # images are not needed here, and take most of the time
         try:
             while going_on:
                 s = next(iter(going_on))
@@ -294,11 +299,11 @@ class MiniGridWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
                     raise layout.refusal("moves things at random")
         finally:
             del env.gen_obs
-        for t in range(len(self.states)):  # where episodes end, nothing follows
+        for t in range(len(self.states)):  # terminal states have no successors
             self.P.setdefault(t, {a: [(1.0, t, 0.0, True)] for a in range(len(self._actions))})
 
     def _number_of(self, state: Symbolic, max_states: int) -> int:
-        """The number of the state that the environment is in, which may be new."""
+        """The number of a state, which may be new."""
         number = self._number.setdefault(state, len(self.states))
         if number == len(self.states):
             if number >= max_states:
@@ -313,7 +318,7 @@ class MiniGridWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def _worth(reward: Any) -> float:
-    """MiniGrid's rewards fall with the number of steps, from 1 on."""
+    """The sign of MiniGrid's reward, which decreases with the number of steps."""
     return float(np.sign(reward))
 
 

@@ -1,7 +1,7 @@
 """Finite observations as numbers, for learners that keep tables.
 
-A space is looked at by its kind only (Discrete, MultiDiscrete, MultiBinary, and Tuple or Dict of
-such), so that Gymnasium itself is not needed here.
+Spaces are recognised by the names of their classes (Discrete, MultiDiscrete, MultiBinary, and Tuple
+or Dict of such), so that Gymnasium is not imported here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Numbering:
     def __init__(self, space: Any) -> None:
         self.space = space
         self.digits = _digits(space)  # the sizes of the parts, most significant first
-        self._start = int(space.start) if _kind(space) == "Discrete" else None  # most are
+        self._start = int(space.start) if _kind(space) == "Discrete" else None  # the common case
         self.size = 1
         for size in self.digits:
             self.size *= size

@@ -19,8 +19,8 @@ from qrmax.worlds.world import World
 class OfficeOptions(Options):
     """The options of an Office world.
 
-    The defaults are those that reproduce the paper's value-iteration columns; the paper's text has
-    a `decoration_penalty` of 100, under which it is optimal never to move on most maps.
+    The defaults reproduce the paper's value-iteration columns; the paper's text has a
+    `decoration_penalty` of 100, under which it is optimal never to move on most maps.
     """
 
     slip: Annotated[float, "probability that a move slips"] = 0.2

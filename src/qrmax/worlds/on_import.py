@@ -20,7 +20,7 @@ def after_import(package: str, module: str) -> None:
 
 
 class _Watcher(MetaPathFinder):
-    """Stands first in `sys.meta_path` until `package` has been imported."""
+    """A finder, first in `sys.meta_path` until `package` has been imported."""
 
     def __init__(self, package: str, module: str) -> None:
         self.package = package
@@ -35,7 +35,7 @@ class _Watcher(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != self.package or self.looking:
             return None
-        self.looking = True  # let the other finders answer
+        self.looking = True  # this finder must not answer itself
         spec = find_spec(fullname)
         self.looking = False
         if spec is not None and spec.loader is not None:

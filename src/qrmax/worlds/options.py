@@ -33,7 +33,10 @@ class Option(NamedTuple):
 
 
 class Options:
-    """Base class of the options of a world; each world has a frozen dataclass of its own."""
+    """Base class of the options of a world; each world has a frozen dataclass of its own.
+
+    Its fields are the options, and their values are checked in `__post_init__`.
+    """
 
     __slots__: ClassVar[tuple[str, ...]] = ()
 
@@ -44,7 +47,11 @@ class Options:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> Self:
-        """Return the options with these values; an unknown one suggests the nearest."""
+        """Return the options with these values; the error of an unknown name suggests the nearest.
+
+        Arguments:
+            options: values by name; the others have their defaults.
+        """
         for name in options:
             if name not in cls.names():
                 raise UnknownNameError("option", name, cls.names())

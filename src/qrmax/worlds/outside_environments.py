@@ -2,9 +2,9 @@
 
     make_environment("CliffWalking-v1", task="F goal", labels={"47": "goal"})
 
-An environment is an id of Gymnasium's, or `module:function` that makes one; wrappers and labelling
-functions are `module:name`, too. A labelling function may also be a table: the names that are true
-under each observation, which is written as `str` writes it, without brackets: `"47"`, `"3, 1"`.
+An environment is a Gymnasium id, or `module:function` that makes one; wrappers and labelling
+functions are `module:name`, too. A labelling function may also be a table: the propositions true
+for each observation, which is written as `str` writes it, without brackets: `"47"`, `"3, 1"`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from qrmax.machines.task_files import AnyTask
 from qrmax.plugins import import_object, is_reference
 from qrmax.worlds.task_wrapper import TaskWrapper
 
-_ID = re.compile(r"-v\d+$")  # the end of an id of Gymnasium's, which may begin with a module, too
+_ID = re.compile(r"-v\d+$")  # the end of a Gymnasium id, which may also begin with a module
 
 
 def make_environment(
@@ -41,7 +41,7 @@ def make_environment(
         task: a formula, the name of a built-in task, or a reward machine.
         labels: the labelling function as `module:function`, or a table of observations.
         transition_labels: a labelling function of whole steps instead.
-        options: keyword arguments for what makes the environment.
+        options: keyword arguments of `gymnasium.make`, or of the function.
         wrappers: `module:Wrapper`, the innermost first; or mappings with the key `wrapper` and
             keyword arguments.
         env_reward: whether the rewards of the environment itself count.
@@ -60,7 +60,7 @@ def make_environment(
 
 
 def check_environment(env: TaskWrapper) -> None:
-    """Play one step, so that labels which are none are found before anything is trained."""
+    """Take one step, so that invalid labels raise an error before training."""
     try:
         _, info = env.reset(seed=0)
         as_label(info["label"])
@@ -68,7 +68,7 @@ def check_environment(env: TaskWrapper) -> None:
         env.step(env.action_space.sample())
     except QRMaxError:
         raise
-    except Exception as error:  # whatever code of others raises
+    except Exception as error:  # user code may raise anything
         raise PluginError(
             f"{_name(env)} cannot be played: {type(error).__name__}: {error}"
         ) from error
@@ -80,13 +80,13 @@ def code_of(
     transition_labels: str | None = None,
     wrappers: Iterable[Any] = (),
 ) -> list[str]:
-    """The references `module:name` that an environment is made of."""
+    """The `module:name` references in the description of an environment."""
     named = [env, labels, transition_labels, *map(_wrapper_name, wrappers)]
     return [text for text in named if isinstance(text, str) and is_reference(text)]
 
 
 class TableLabels:
-    """A labelling function that looks observations up.
+    """A labelling function that looks observations up in a table.
 
     >>> TableLabels({"47": ["goal"], "3, 1": "edge"})((3, 1), {})
     ['edge']
@@ -99,7 +99,7 @@ class TableLabels:
         }
 
     def __call__(self, observation: Any, info: Any) -> Iterable[str]:  # noqa: ARG002
-        """The names that are true."""
+        """The propositions true for an observation."""
         return self.table.get(_key(observation), ())
 
 
@@ -163,7 +163,7 @@ def _function(reference: str) -> Any:
 def _called(what: str, function: Any, *arguments: Any, **options: Any) -> Any:
     try:
         return function(*arguments, **options)
-    except Exception as error:  # whatever code of others raises
+    except Exception as error:  # user code may raise anything
         raise PluginError(f"{what} fails: {type(error).__name__}: {error}") from error
 
 

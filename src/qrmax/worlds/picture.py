@@ -89,7 +89,7 @@ def position(grid: GridMap, walker: Walker) -> tuple[float, float]:
 
 
 def _draw_walker(image: Image, x: float, y: float, cell: int) -> None:
-    """A disc around a position, on an area as large as a cell; what is off the map is cut off."""
+    """Draw a disc around a position, on an area as large as a cell, clipped to the map."""
     top, left = (
         min(max(round((at - 0.5) * cell), 0), side - cell)
         for at, side in zip((y, x), image.shape[:2], strict=True)

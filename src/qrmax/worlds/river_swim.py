@@ -7,9 +7,9 @@ Swimming right, against the current, succeeds with probability `right`; with pro
 swimmer is carried one place to the left, and otherwise stays. Swimming left always succeeds.
 Episodes start at the left end.
 
-In the literature the label belongs to the place that the agent acts *in*, that is to the
-state-action pair. So it does here, and a state is a place together with the label that was read on
-the transition to it (see `problems.step_labels`). With `labels="reached"` it belongs to the place
+In the literature the label is that of the place in which the agent acts, hence of the state-action
+pair. So it is here, and a state is a place together with the label that was read on the transition
+to it (see `problems.step_labels`). With `labels="reached"` it belongs to the place
 reached, as in all other worlds.
 """
 

@@ -1,4 +1,4 @@
-"""Spaces of Gymnasium as plain data, so that a file can say what an environment showed.
+"""Gymnasium spaces as plain data, for files of runs.
 
 >>> from gymnasium.spaces import Discrete, Tuple
 >>> described = describe(Tuple([Discrete(3), Discrete(4, start=1)]))
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from qrmax.errors import ParameterError, shown
 
-MOST_NUMBERS = 2**24  # of one observation
+MOST_NUMBERS = 2**24  # in one observation
 
 
 def describe(space: Any) -> dict[str, Any] | None:
-    """A space as JSON can hold it; None for kinds that no agent of ours sees."""
+    """A space as JSON data; None for kinds that no agent supports."""
     kind = type(space).__name__
     match kind:
         case "Discrete":
@@ -47,7 +47,7 @@ def describe(space: Any) -> dict[str, Any] | None:
 
 
 def as_space(data: Mapping[str, Any]) -> Any:
-    """The space that `describe` described; a `ParameterError` where it is none."""
+    """Restore a space from `describe`; raises a `ParameterError` if the data are invalid."""
     try:
         return _as_space(data)
     except (AssertionError, LookupError, TypeError, ValueError, OverflowError) as error:
@@ -75,7 +75,7 @@ def _as_space(data: Mapping[str, Any]) -> Any:
 
 
 def _short(bound: NDArray[Any]) -> Any:
-    """The bounds of a box, in order; one number where they are all the same."""
+    """The bounds of a box, in order; one number if they are all equal."""
     flat = bound.ravel().tolist()
     return flat[0] if len(set(flat)) == 1 else flat
 

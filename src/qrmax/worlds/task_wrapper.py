@@ -41,7 +41,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             of observations to labels, `{3: {"edge"}, 0: {"home"}}`.
         transition_labels: In place of `labels`, a labelling function of whole transitions,
             `transition_labels(observation, action, next_observation, info)`.
-        env_reward: Whether rewards of the environment count.
+        env_reward: Whether rewards of the environment are added to those of the task.
 
     >>> import gymnasium, qrmax
     >>> env = qrmax.TaskWrapper(
@@ -53,14 +53,14 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     {'state': 0, 'task': 0}
 
     The observation is that of the environment, under "state", and the number of the machine state,
-    under "task". The reward is the sum of the environment's and the machine's; `info` keeps what it
-    had, and has `r_env`, `r_task`, `label`, `success` and `world_ended` added. An episode ends
-    when either ends it (`world_ended` says whether the environment has); truncation is the
-    environment's own. A stochastic machine draws from the environment's `np_random`, so that
-    `reset(seed=...)` settles both. `machine` is the task as a machine; `numbering` numbers finite
-    observations, for tables.
+    under "task". The reward is the sum of the environment's and the machine's; `info` is that of
+    the environment, with `r_env`, `r_task`, `label`, `success` and `world_ended` added. An episode
+    terminates if the environment or the machine does (`world_ended` is whether the environment
+    has); truncation is the environment's own. A stochastic machine draws from the environment's
+    `np_random`, so that `reset(seed=...)` seeds both. `machine` is the reward machine of the task;
+    `numbering` numbers finite observations, for tables.
 
-    Labels recur, and each is worked out once: guards are not evaluated again at every step.
+    Transitions of the machine are cached by label: guards are evaluated once for each label.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         env_reward: bool = True,
     ) -> None:
         machine = machine_of_task(task)
-        RecordConstructorArgs.__init__(  # so that Gymnasium can make another one like it
+        RecordConstructorArgs.__init__(  # so that Gymnasium can make another instance
             self,
             task=machine,
             labels=labels,
@@ -106,7 +106,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     @cached_property
     def numbering(self) -> Numbering:
-        """Numbers for the environment's observations; an error if they are not finite."""
+        """The numbering of the environment's observations; an error if they are not finite."""
         return Numbering(self.env.observation_space)
 
     def reset(
@@ -121,7 +121,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return {"state": observation, "task": self._q}, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
-        """Act, then let the machine read the label of the transition."""
+        """Take an action; the machine then reads the label of the transition."""
         observation, reading, move, r_env, terminated, truncated, info = self.advance(action)
         q, r_task, ended, success = move
         return (
@@ -133,7 +133,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         )
 
     def advance(self, action: Any) -> Advance:
-        """Act as `step` does, and tell of it without dictionaries: learners are faster by this."""
+        """Take an action as `step` does, without dictionaries, which is faster for learners."""
         before = self._observation
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._observation = observation
@@ -154,7 +154,7 @@ def told(
     success: bool,
     world_ended: bool,
 ) -> Info:
-    """The `info` of an environment, with that of its task."""
+    """The `info` of an environment, with the entries of its task added."""
     return {
         **info,
         "r_env": r_env,
@@ -166,7 +166,7 @@ def told(
 
 
 def machine_of_task(task: Any) -> RewardMachine:
-    """The reward machine of a task as it was given."""
+    """The reward machine of a task in any of the forms accepted."""
     if isinstance(task, RewardMachine):
         return task
     if not isinstance(task, str | os.PathLike | Formula):

@@ -1,9 +1,8 @@
 """A task on any vector environment of Gymnasium: one machine state for each sub-environment.
 
-Episodes end when the machine ends them, too, and vector environments know nothing of machines. So
-sub-environments whose machine has ended the episode are reset by the mask that Gymnasium has for
-it, as the autoreset mode of the vector environment says: in the same step, in the next one, or by
-the caller.
+Episodes also terminate with the machine, of which vector environments know nothing. So the
+sub-environments whose machine has terminated are reset by Gymnasium's `reset_mask`, according to
+the autoreset mode of the vector environment: in the same step, in the next one, or by the caller.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from qrmax.problems.labelling_function import (
 from qrmax.worlds.task_wrapper import machine_of_task, told
 
 Flags = NDArray[np.bool_]  # [i], for each sub-environment
-OWN_STREAM = 0x7A5C  # so that a machine does not draw the numbers of an environment seeded alike
+OWN_STREAM = 0x7A5C  # separates a machine's stream from an environment's with the same seed
 
 
 class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
@@ -47,8 +46,9 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         task: A `RewardMachine`, a formula, or the name or file of a task, as for `TaskWrapper`.
         labels: The labelling function or mapping of `TaskWrapper`. It is called for each
             sub-environment, with its observation and its part of `infos`.
-        transition_labels: In place of `labels`, a labelling function of whole transitions.
-        env_reward: Whether rewards of the environments count.
+        transition_labels: In place of `labels`, a labelling function of whole transitions, as for
+            `TaskWrapper`.
+        env_reward: Whether rewards of the environments are added to those of the task.
 
     >>> import gymnasium, qrmax
     >>> envs = qrmax.VectorTaskWrapper(
@@ -61,12 +61,12 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     ([0, 0], [0, 0])
     >>> envs.close()
 
-    It does what the vector environment of as many `TaskWrapper`s does, in each autoreset mode, with
-    two differences. A stochastic machine draws from streams of this wrapper, one for each
+    It is equivalent to a vector environment of `TaskWrapper`s, in each autoreset mode, with two
+    differences. A stochastic machine draws from streams of this wrapper, one for each
     sub-environment, which `reset(seed=...)` seeds. And with `AutoresetMode.NEXT_STEP` a
-    sub-environment that only the machine has ended takes one more step, of which nothing is seen,
-    before it is reset: vector environments can only step all of them at once. Where every random
-    number matters, put a `TaskWrapper` into each sub-environment instead, which works as well:
+    sub-environment whose machine alone has terminated takes one more step, which is not observed,
+    before it is reset: vector environments can only step all of them at once. If random streams
+    must be identical, wrap each sub-environment in a `TaskWrapper` instead:
 
         gymnasium.make_vec(name, num_envs=8, wrappers=[lambda env: qrmax.TaskWrapper(env, ...)])
     """
@@ -107,8 +107,8 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         self.autoreset_mode = AutoresetMode(mode)
         self._q = np.zeros(env.num_envs, dtype=np.int64)
         self._before: Any = None  # the last observations
-        self._ended = np.zeros(env.num_envs, dtype=bool)  # the last step was that of an episode
-        self._ended_inside = self._ended  # and the environment itself has ended it
+        self._ended = np.zeros(env.num_envs, dtype=bool)  # whether the last step ended an episode
+        self._ended_inside = self._ended  # whether the environment itself ended it
         self._rng = [np.random.default_rng() for _ in range(env.num_envs)]
 
     @property
@@ -120,7 +120,7 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         """Start episodes: in all sub-environments, or in those of `options["reset_mask"]`."""
         mask = np.ones(self.num_envs, dtype=bool)
         if options is not None:
-            options = {**options}  # vector environments take the mask out of it
+            options = {**options}  # a copy: vector environments remove the mask
             mask = options.get("reset_mask", mask)
         self._seed(seed)
         states, infos = self.env.reset(seed=seed, options=options)
@@ -133,7 +133,7 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         return self._observations(states), self._joined(parts)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:
-        """Act in all sub-environments, then let the machine of each read its label."""
+        """Take an action in each sub-environment; the machine of each then reads its label."""
         states, *results, infos = self.env.step(actions)
         rewards, terminations, truncations = (np.array(result) for result in results)
         parts = self._split(infos)
@@ -154,7 +154,7 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
                 finals.append({})
                 continue
             last, info = observation, parts[i]
-            if same_step and ended_inside[i]:  # it has begun another episode already
+            if same_step and ended_inside[i]:  # its next episode has started already
                 last, info = parts[i].pop("final_obs"), parts[i].pop("final_info")
             reading = self.labelling.read(before, action, last, info)
             move = self._move(i, reading)
@@ -176,7 +176,7 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         return observations, rewards, terminations, truncations, self._joined(parts)
 
     def _reset_inside(self, mask: Flags, states: Any, parts: list[Info]) -> tuple[Any, list[Info]]:
-        """Reset the sub-environments whose episode the machine alone has ended."""
+        """Reset the sub-environments whose machine alone has terminated."""
         if not mask.any():
             return states, parts
         states, infos = self.env.reset(options={"reset_mask": mask})
@@ -184,13 +184,13 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         return states, [fresh[i] if mask[i] else part for i, part in enumerate(parts)]
 
     def _start(self, i: int, observation: Any, info: Info) -> Info:
-        """Let the machine of a sub-environment read its first observation."""
+        """Reset the machine of a sub-environment; it reads the label of the first observation."""
         self._q[i], reading = self.labelling.start(observation, info)
         success = self.machine.states[self._q[i]] in self.machine.success
         return told(info, 0.0, 0.0, reading, success, world_ended=False)
 
     def _move(self, i: int, reading: Reading) -> Move:
-        """Let the machine of a sub-environment read a label."""
+        """Advance the machine of a sub-environment by a label."""
         q = int(self._q[i])
         move = reading.moves[q] or self.labelling.reader.draw(q, reading, self._rng[i])
         self._q[i] = move.q
@@ -214,11 +214,11 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         return {"state": states, "task": self._q.copy()}
 
     def _split(self, infos: Info) -> list[Info]:
-        """The part of `infos` that each sub-environment has."""
+        """The `info` of each sub-environment."""
         return [_part(infos, i) for i in range(self.num_envs)]
 
     def _joined(self, parts: list[Info]) -> Info:
-        """The infos of all sub-environments, as Gymnasium puts them into one."""
+        """The infos of all sub-environments, joined as in Gymnasium."""
         infos: Info = {}
         for i, part in enumerate(parts):
             infos = self._add_info(infos, part, i)
@@ -226,7 +226,7 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
 
 
 def _part(infos: Info, i: int) -> Info:
-    """The part of `infos` that one sub-environment has: without a mask, all of them have it."""
+    """The `info` of one sub-environment; entries without a mask belong to all of them."""
     found: Info = {}
     for key, value in infos.items():
         mask = infos.get(f"_{key}")

@@ -1,4 +1,4 @@
-"""A world, described: everything that the library knows of it by name.
+"""Descriptions of worlds, from which all their names are derived.
 
 A world is a family of MDPs with a labelling function; with a task, a reward machine, it becomes a
 problem. Names of problems, the options on the command line, `qrmax list` and the Gymnasium ids are
@@ -41,14 +41,14 @@ class World(Generic[Made]):
 
     Arguments:
         name: the first part of the names of its problems, such as "river-swim".
-        make: returns a problem, given the task (a `RewardMachine`), the options and the name of the
-            problem; in a world with maps, given the map (a `GridMap`) before these.
+        make: a function of the task (a `RewardMachine`), the options and the name of the problem,
+            and before these, in a world with maps, of the map (a `GridMap`); returns a problem.
         options: the dataclass of its options; see `qrmax.Options`.
         tasks: its own tasks by name: a formula, the path of a file, the name of a built-in task, or
             a `RewardMachine`. One named MAP/TASK replaces TASK on that map.
-        maps: its maps, if it has any.
+        maps: its maps, if any, as a `MapFolder`.
         continuous: whether it makes a `ContinuousProblem`.
-        meaning_of_none: what None stands for as the value of an option, for the help.
+        meaning_of_none: the effective value of options whose default is None, for the help.
         env_id: the Gymnasium id without task and version; "qrmax/RiverSwim" for "river-swim".
         version: the version in the Gymnasium id (0 if None): raise it when the dynamics change. In
             a study, runs in a world from outside the library are run again when it changes, or,
@@ -87,10 +87,10 @@ class World(Generic[Made]):
                 f"world {self.name!r}: make is {shown(self.make)}; needed: a function of the task, "
                 "the options and the name that returns a problem"
             )
-        _ = self.source  # the code that runs, even if the file is edited later
+        _ = self.source  # hashed now, as the file may be edited later
         try:
             _ = self.declared
-        except (ParameterError, NameError) as error:  # NameError: of a type that is not there
+        except (ParameterError, NameError) as error:  # NameError: an undefined type
             raise ParameterError(f"world {self.name!r}: {error}") from error
 
     @cached_property
@@ -105,7 +105,7 @@ class World(Generic[Made]):
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The options and their values in this world if they are not given."""
+        """The options with their default values in this world."""
         return {
             option.name: self.meaning_of_none.get(option.name)
             if option.default is None
@@ -120,7 +120,7 @@ class World(Generic[Made]):
 
     @property
     def chooses_map(self) -> bool:
-        """Whether the name of a problem says on which map it is, WORLD/MAP/TASK."""
+        """Whether names of problems include the map, WORLD/MAP/TASK."""
         return self.maps is not None and self.maps.default is None
 
     @property
@@ -136,11 +136,11 @@ class World(Generic[Made]):
         return ["/".join(filter(None, each)) for each in parts]
 
     def knows_task(self, task: str) -> bool:
-        """Whether a task may stand in the name of a problem; with maps to choose any task may."""
+        """Whether a task may be part of the name of a problem; any may if the name has a map."""
         return self.chooses_map or task in self.tasks or self._of_family(task) in task_names()
 
     def check_map(self, given: AnyMap | None) -> None:
-        """Raise a `ParameterError` if a map is given to a world that has none to choose."""
+        """Raise a `ParameterError` if a map is given to a world without a choice of maps."""
         if given is not None and self.maps is None:
             raise ParameterError(f"{self.name!r} has a map already; leave out map=...")
 
@@ -209,7 +209,7 @@ class World(Generic[Made]):
             return given
         machine = load_task(given)
         if not isinstance(given, str) or given not in task_names():
-            machine.name = name  # a formula or a file is known by its name here
+            machine.name = name  # the name in this world replaces that of a formula or file
         return machine
 
     def _grid(self, given: AnyMap | None) -> GridMap | None:

@@ -1,12 +1,12 @@
 """The worlds by name: built in, registered, or offered by an installed distribution.
 
-None is imported before it is asked for. Another distribution makes its worlds known by
+Worlds are imported on first use. Another distribution registers its worlds by
 
     [project.entry-points."qrmax.worlds"]
     pond = "my_package.pond:WORLD"
 
-where the name of the entry point is that of the world. One that is broken leaves the others alone;
-`qrmax doctor` reports it.
+The name of the entry point is that of the world. A broken one does not affect the others; `qrmax
+doctor` reports it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qrmax.worlds.world import AnyProblem, World
 DEFAULT = "office"
 """The world of a map and a task that are given without a name."""
 
-_HOME = {  # module by name; each has its world under WORLD
+_HOME = {  # module by name; its attribute WORLD is the world
     "office": "office",
     "river-swim": "river_swim",
     "warehouse": "warehouse",
@@ -42,7 +42,7 @@ AnyWorld = TypeVar("AnyWorld", bound=World[AnyProblem])
 
 
 def register_world(world: AnyWorld, *, replace: bool = False) -> AnyWorld:
-    """Make a world known by its name: to `qrmax.make`, studies, the command line and Gymnasium.
+    """Register a world by its name, for `qrmax.make`, studies, the command line and Gymnasium.
 
     Arguments:
         world: the description of the world.
@@ -84,7 +84,7 @@ def worlds() -> list[World[AnyProblem]]:
 
 
 def broken_worlds() -> Iterator[str]:
-    """Yield what is wrong with each entry point of the group `qrmax.worlds` that is broken."""
+    """Yield an error message for each broken entry point of the group `qrmax.worlds`."""
     for name in _offered:
         try:
             offered = _load_offered(name)
@@ -110,7 +110,7 @@ def find_world(name: str) -> World[AnyProblem]:
 
 
 def by_family(names: Iterable[str]) -> list[str]:
-    """Return the names of worlds, but all those of a family by the family's name.
+    """Return the names of worlds, with complete families replaced by the family's name.
 
     >>> by_family(["office", *(name for name in world_names() if name.startswith("continuous/"))])
     ['office', 'continuous']
@@ -127,7 +127,7 @@ def by_family(names: Iterable[str]) -> list[str]:
 
 
 def on_world(listener: Callable[[World[AnyProblem]], None]) -> None:
-    """Call a function with each world there is, and with each that will be registered."""
+    """Call a function with each world, and with each that is registered later."""
     for world in worlds():
         listener(world)
     _listeners.append(listener)
@@ -156,7 +156,7 @@ def _checked(found: object, where: str) -> World[AnyProblem]:
 
 
 def _check_name(world: World[AnyProblem]) -> None:
-    """Raise a `ParameterError` if the names of problems would not say which world is meant."""
+    """Raise a `ParameterError` if names of problems would be ambiguous."""
     if (known := _known(world.name)) is not None:
         raise ParameterError(f"world {world.name!r}: {_taken(known)}")
     for name in world_names():
