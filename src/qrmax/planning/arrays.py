@@ -61,24 +61,24 @@ class Block(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Markov chain of a policy: the pairs that it can reach, numbered in order of discovery.
+    """Markov chain of a policy: the reachable pairs (q, s), numbered in order of discovery.
 
     Pair i leads to `target[e]` with probability `weight[e]`, for e from `ends[i - 1]` to `ends[i]`;
     otherwise the episode ends there.
     """
 
-    number: IntArray  # [q, s], -1 if not known
+    number: IntArray  # [q, s], -1 if not discovered yet
     pair: IntArray  # [i], q |S| + s
     ends: NDArray[np.int64]  # [i]
-    reward: FloatArray  # [i], the mean reward of a step from here
-    worth: FloatArray  # [i], the mean value of the pairs it leads to
-    stay: FloatArray  # [i], the probability that the episode goes on
+    reward: FloatArray  # [i], the expected reward of a step from here
+    worth: FloatArray  # [i], the expected value of the successor pairs
+    stay: FloatArray  # [i], the probability that the episode continues
     target: IntArray  # [e]
     weight: FloatArray  # [e]
 
 
 class Worklist(NamedTuple):
-    """Pairs waiting for a backup: a ring of world states for each machine state."""
+    """Pairs (q, s) queued for a backup: a ring buffer of world states for each machine state."""
 
     ring: IntArray  # [q, s]
     first: IntArray  # [q]
@@ -87,7 +87,7 @@ class Worklist(NamedTuple):
 
 
 class Order(NamedTuple):
-    """The machine states in the order of solving, and which can lead to which."""
+    """The machine states in the order of solving, and their predecessors."""
 
     states: IntArray  # layer by layer, last first
     ends: IntArray  # where each layer ends in `states`
@@ -104,9 +104,9 @@ class Tables(NamedTuple):
 
 
 class Exploration(NamedTuple):
-    """Exploration bonuses, and optimistic values of what is unknown, by state-action pair.
+    """Exploration bonuses, and optimistic values of unknown state-action pairs.
 
-    A backup of (s, q, a) adds both bonuses once its model is known; until then it is `unknown`.
+    A backup of (s, q, a) adds both bonuses once its model is known; until then it yields `unknown`.
     """
 
     env_bonus: FloatArray  # [s, a], in every machine state
@@ -117,23 +117,22 @@ class Exploration(NamedTuple):
 class Rules(NamedTuple):
     """Discount factor, tolerance and limits of the computation."""
 
-    gamma: float  # discount
-    tolerance: float  # changes below this are not worth spreading, relative to the value
-    optimistic: float  # what a backup yields that needs something unknown
+    gamma: float  # discount factor
+    tolerance: float  # smaller changes, relative to the value, are not propagated
+    optimistic: float  # the result of a backup that needs an unknown estimate
     signed: bool  # whether rewards of both signs occur
 
 
 class Belief(NamedTuple):
-    """Model of the world to plan with: one, or several of which the best is assumed.
+    """Model of the world to plan with: one, or several of which the most optimistic is assumed.
 
-    An option is an action together with one of the models, o = b |A| + a: where the best model
-    counts, choosing among actions and among models is one choice. There are as many options as fill
-    the lanes; the reward of those that only do that is minus infinity. The reward of an option of
-    which nothing is known is infinite.
+    An option is an action together with one of the models, o = b |A| + a: with several models, the
+    maximum is over actions and models at once. The number of options is padded to fill the SIMD
+    lanes; the reward of padding is minus infinity. The reward of an unvisited option is infinite.
     """
 
-    succ: IntArray  # [x, k], the successors that any action was seen to have
-    listed: IntArray  # [x], how many
+    succ: IntArray  # [x, k], the observed successors of any action
+    listed: IntArray  # [x], the number of successors
     weight: FloatArray  # [x, k, o]
     rest: FloatArray  # [x, o]
     reward: FloatArray  # [x, o]
@@ -147,6 +146,6 @@ class Stages(NamedTuple):
 
     gamma: float
     v_max: FloatArray  # [h]
-    optimistic_prior: bool  # whether unseen successors have the value v_max
+    optimistic_prior: bool  # whether unobserved successors have the value v_max
     ahead: FloatArray  # [h, y, x], G_h
     beyond: FloatArray  # [h, y]

@@ -1,9 +1,9 @@
-"""Incremental planning on a model that is learned: only what a change can reach is backed up again.
+"""Incremental planning on a learned model: only values that a change can affect are backed up.
 
-The planner starts knowing nothing, every value at `optimistic`. `learn_env` and `learn_task` enter
-or revise the estimate of one pair, `set_bonus` and `set_unknown` change how it is explored;
-`replan` works off what follows, machine layer by machine layer. The values are then those of a full
-solve of the model as it is, up to the tolerance, whether they had to rise or to fall.
+At first nothing is known, and every value is `optimistic`. `learn_env` and `learn_task` enter or
+revise the estimate of one pair, `set_bonus` and `set_unknown` its exploration bonus and optimistic
+value; `replan` propagates the changes, machine layer by machine layer. The values are then those of
+a full solve of the current model, up to the tolerance, whether they had to rise or to fall.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from qrmax.problems.mdp import read_only
 
 
 class IncrementalPlanner:
-    """Optimistic values of a factored model that becomes known, and is revised, pair by pair.
+    """Optimistic values of a factored model that is learned and revised pair by pair.
 
-    `optimistic` is the value of a backup that needs something unknown: one number, or a table
+    `optimistic` is the value of a backup that needs an unknown estimate: one number, or a table
     `[s, q, a]`. Changes of a value by less than `tolerance`, relative to it, are not propagated.
 
     >>> planner = IncrementalPlanner(2, 2, 1, gamma=0.5, optimistic=2.0)
@@ -44,7 +44,7 @@ class IncrementalPlanner:
     >>> planner.learn_task(0, 1, next_state=[1], prob=[1.0], reward=1.0)
     >>> planner.finish(1, 1)
     True
-    >>> planner.replan()  # how many backups it took
+    >>> planner.replan()  # the number of backups
     2
     >>> planner.value.tolist()
     [[1.0, 2.0], [2.0, 0.0]]
@@ -83,8 +83,8 @@ class IncrementalPlanner:
             done=np.zeros(pairs, dtype=bool),
         )
         self._work = _nothing_waiting(n_task_states, n_states)
-        self.moves = np.eye(n_task_states, dtype=bool)  # [q, q']: seen machine moves
-        self.exploration: Exploration | None = None  # made when it is first used
+        self.moves = np.eye(n_task_states, dtype=bool)  # [q, q']: observed machine transitions
+        self.exploration: Exploration | None = None  # allocated on first use
         self._without_task = False
         self._rows: dict[tuple[int, int], list[float]] = {}
         self._find_order()
@@ -104,7 +104,7 @@ class IncrementalPlanner:
         optimistic: float | FloatArray,
         tolerance: float = 1e-10,
     ) -> IncrementalPlanner:
-        """A planner for a plain MDP: its machine has one state and rewards nothing."""
+        """A planner for a plain MDP: its machine has one state and no rewards."""
         planner = cls(
             n_states, 1, n_actions, gamma=gamma, optimistic=optimistic, tolerance=tolerance
         )
@@ -113,16 +113,16 @@ class IncrementalPlanner:
         return planner
 
     def _hold(self, env: EnvModel) -> None:
-        """Keep a model of the world; compiled code reads views of it that are as of any world.
+        """Keep a model of the world; compiled code reads it through read-only views.
 
-        Those of a given world cannot be written to: were these any different, everything would be
-        compiled for each.
+        The arrays of a given world are read-only as well: with another type every kernel would be
+        compiled twice.
         """
         self._succ, self._prob = env.succ, env.prob
         self.env = env._replace(succ=read_only(env.succ), prob=read_only(env.prob))
 
     def _set_trivial_machine(self, first: int) -> None:
-        """Let the machine stay, without a reward, on arriving in any state from `first` on."""
+        """Let the machine stay, without reward, on arriving in states from number `first` on."""
         self.task.prob[:, first:] = 1.0
         self.task.reward[:, first:] = 0.0
         self.tables.gain[:, first:] = self.rules.gamma * self.tables.value[:, first:]
@@ -159,18 +159,18 @@ class IncrementalPlanner:
         return values
 
     def row(self, s: int, q: int) -> list[float]:
-        """The values of `q_at` as a list, kept until something changes."""
+        """The values of `q_at` as a list, cached until something changes."""
         row = self._rows.get((s, q))
         if row is None:
             row = self._rows[s, q] = self.q_at(s, q).tolist()
         return row
 
     def forget_rows(self) -> None:
-        """Work out all rows anew: compiled code is about to change the tables."""
+        """Clear the cached rows: compiled code is about to change the tables."""
         self._rows.clear()
 
     def greedy(self) -> IntArray:
-        """The best action of each pair, `[s, q]`: the first of equals."""
+        """The greedy policy, `[s, q]`; ties go to the first action."""
         if self.exploration is not None:
             return np.asarray(self.q.argmax(axis=2), dtype=np.int32)
         policy: IntArray = kernels.greedy(self.env, self.tables, self.rules.optimistic)
@@ -184,12 +184,12 @@ class IncrementalPlanner:
         prob: Sequence[float] | FloatArray,
         reward: float,
     ) -> None:
-        """Enter or revise the outcomes of action a in state s, and its mean reward.
+        """Enter or revise the estimated transition and mean reward of (s, a).
 
         Args:
             s: The state.
             a: The action taken in it.
-            succ: The successors that have been seen, in any order and number.
+            succ: The observed successors, in any order and number.
             prob: The estimated probability of each of them.
             reward: The estimated mean reward.
         """
@@ -219,12 +219,12 @@ class IncrementalPlanner:
         prob: Sequence[float] | FloatArray,
         reward: float,
     ) -> None:
-        """Enter or revise what the machine does in q on arriving in state s, and its mean reward.
+        """Enter or revise the machine's transition and mean reward in q on arriving in state s.
 
         Args:
             q: The machine state.
-            s: The state arrived in.
-            next_state: The machine states that have been seen to follow.
+            s: The world state reached.
+            next_state: The observed next machine states.
             prob: The estimated probability of each of them.
             reward: The estimated mean reward of the machine.
         """
@@ -238,7 +238,7 @@ class IncrementalPlanner:
         if count > self.task.prob.shape[2]:
             self._widen_task(count)
         self.task.next_state[q, s, :count] = next_state
-        self.task.prob[q, s] = 0.0  # what was said of it before no longer holds
+        self.task.prob[q, s] = 0.0  # erase the previous estimate
         self.task.prob[q, s, :count] = prob
         self.task.reward[q, s] = reward
         self._update_signed(reward)
@@ -249,7 +249,7 @@ class IncrementalPlanner:
         kernels.task_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
 
     def finish(self, s: int, q: int) -> bool:
-        """Enter that the episode ends in (s, q), so that V is 0; returns whether that is news."""
+        """Mark (s, q) as terminal, with V = 0; returns whether it was not marked before."""
         _check_place("state", s, self.tables.value.shape[1])
         _check_place("machine state", q, self.tables.value.shape[0])
         if self.tables.done[q, s]:
@@ -266,15 +266,15 @@ class IncrementalPlanner:
         Args:
             s: The state.
             a: The action.
-            bonus: What is added, in place of the bonus before.
-            q: The machine state; None for a bonus in all of them, which adds to that of each.
+            bonus: The bonus, which replaces the previous one.
+            q: The machine state; None for a bonus in all of them, in addition to the bonus of each.
         """
         env_bonus, by_task_state, _ = self._explore_by_pair()
         table = env_bonus if q is None else by_task_state[q]
         self._set_prospect(table, s, a, bonus, q)
 
     def set_unknown(self, s: int, a: int, value: float, *, q: int | None = None) -> None:
-        """Set the value of (s, q, a) for as long as a part of its model is unknown.
+        """Set the value of (s, q, a) while a part of its model is unknown.
 
         Args:
             s: The state.
@@ -289,7 +289,7 @@ class IncrementalPlanner:
     def _set_prospect(
         self, table: FloatArray, s: int, a: int, number: float, q: int | None
     ) -> None:
-        """Write a bonus or a value of the unknown, and let what depends on it wait for a backup."""
+        """Write a bonus or an optimistic value, and queue the affected pairs for a backup."""
         self._rows.clear()
         n_states, n_actions, _ = self.env.succ.shape
         _check_place("state", s, n_states)
@@ -301,7 +301,7 @@ class IncrementalPlanner:
         self._await_backup(s, a, q)
 
     def _explore_by_pair(self) -> Exploration:
-        """Tables of bonuses and values of the unknown, made when they are first used."""
+        """Tables of bonuses and optimistic values, allocated on first use."""
         if self.exploration is None:
             sizes = (*self.tables.value.shape, self.env.succ.shape[1])
             self.exploration = Exploration(
@@ -312,7 +312,7 @@ class IncrementalPlanner:
         return self.exploration
 
     def _await_backup(self, s: int, a: int, q: int | None = None) -> None:
-        """Link the successors of (s, a), and put (s, q) on the worklist, for one q or for all."""
+        """Link the successors of (s, a), and queue (s, q) for a backup, for one q or for all."""
         if q is None:
             succ, prob, _, head, link = self.env
             pair = s * succ.shape[1] + a
@@ -324,7 +324,7 @@ class IncrementalPlanner:
             waiting[q, s] = True
 
     def grow(self, n_states: int) -> None:
-        """Make room for more states, of which nothing is known; only after `replan`."""
+        """Make room for more states, all unknown; only after `replan`."""
         self._rows.clear()
         before, env, task, tables = len(self.env.head), self.env, self.task, self.tables
         n_q = len(self.moves)
@@ -361,7 +361,7 @@ class IncrementalPlanner:
         self._work = _nothing_waiting(n_q, n_states)
 
     def replan(self) -> int:
-        """Bring all values up to date; returns how many backups it took."""
+        """Bring all values up to date; returns the number of backups."""
         self._rows.clear()
         backups: int = kernels.settle(
             self.env,
@@ -375,7 +375,7 @@ class IncrementalPlanner:
         return backups
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Everything the planner knows, as named arrays (not copies)."""
+        """The state of the planner as named arrays (not copies)."""
         explored = {} if self.exploration is None else self.exploration._asdict()
         return {
             **{f"env.{name}": array for name, array in self.env._asdict().items()},
@@ -423,7 +423,7 @@ class IncrementalPlanner:
         *,
         waits: bool,
     ) -> None:
-        """Refuse what no samples can have led to: planning with it might never settle."""
+        """Refuse a model that no samples can produce: planning with it might not converge."""
         snapshot_checks.check_factor("env", env.prob, env.reward)
         snapshot_checks.check_factor("task", task.prob, task.reward)
         snapshot_checks.check_chains(env)
@@ -435,12 +435,12 @@ class IncrementalPlanner:
             raise ModelError("tables.gain is not what follows from the values")
 
     def _update_signed(self, reward: float) -> None:
-        """Note a negative number in the model: from now on what adds up may cancel."""
+        """Note a negative number in the model: from now on terms of a sum may cancel."""
         if reward < 0.0 and not self.rules.signed:
             self.rules = self.rules._replace(signed=True)
 
     def _find_order(self) -> None:
-        """The order of solving, as far as the machine's moves have been seen."""
+        """The order of solving, by the machine transitions observed so far."""
         n_q = len(self.moves)
         states = np.arange(n_q, dtype=np.int32)
         moves = np.where(self.moves, states[None, :], states[:, None]).astype(np.int32)
@@ -454,17 +454,17 @@ class IncrementalPlanner:
         )
 
     def _widen_env(self, needed: int) -> None:
-        """Make room for actions with more successors; doubling, so that it happens seldom."""
+        """Make room for actions with more successors; doubling, so that it happens rarely."""
         old = self.env
         width = max(needed, 2 * old.succ.shape[2])
         shape = (*old.reward.shape, width)
         succ, prob = padded(old.succ, *shape), padded(old.prob, *shape)
-        # edges are numbered by the width
+        # the numbers of edges depend on the width
         head, link = kernels.link_predecessors(read_only(succ), read_only(prob))
         self._hold(old._replace(succ=succ, prob=prob, head=head, link=link))
 
     def _widen_task(self, needed: int) -> None:
-        """Make room for machine events with more outcomes."""
+        """Make room for machine transitions with more outcomes."""
         width = max(needed, 2 * self.task.prob.shape[2])
         shape = (*self.task.reward.shape, width)
         self.task = self.task._replace(
@@ -482,7 +482,7 @@ def _nothing_waiting(n_task_states: int, n_states: int) -> Worklist:
 
 
 def _check_place(what: str, number: int, size: int) -> None:
-    """Refuse the number of a state or an action that there is not: compiled code does not look."""
+    """Refuse a state or action that is out of range: compiled code does not check bounds."""
     if not 0 <= number < size:
         raise ModelError(f"{what} {number} is not one of 0 to {size - 1}")
 
@@ -494,7 +494,7 @@ def _check_estimate(
     reward: float,
     size: int,
 ) -> None:
-    """Refuse outcomes that there are not, probabilities that do not add up, rewards without end."""
+    """Refuse outcomes out of range, invalid distributions and rewards that are not finite."""
     listed, chances = (x.tolist() if isinstance(x, np.ndarray) else x for x in (outcomes, prob))
     if len(listed) != len(chances):
         raise ModelError(f"{what}: {len(outcomes)} outcomes and {len(prob)} probabilities")

@@ -2,38 +2,38 @@
 
 The factored Bellman backup never builds the product:
 
-    G(q, s')   = R_Q(q, s') + gamma sum_q' P(q' | q, s') V(s', q')        the gain of arriving in s'
+    G(q, s')   = R_Q(q, s') + gamma sum_q' P(q' | q, s') V(s', q')        the gain of reaching s'
     Q(s, q, a) = R_E(s, a)  + sum_s' P(s' | s, a) G(q, s')
-    V(s, q)    = max_a Q(s, q, a),  0 where the episode is done
+    V(s, q)    = max_a Q(s, q, a),  0 if (s, q) is terminal
 
 Both V and G are kept as tables `[q, s]`. A change of V(s, q) changes G(p, s) for the machine states
 p that move to q on reading the label of s, and with it Q(s0, p, a) for the predecessors s0 of s:
-this is the only way in which changes spread, in a full solve as in an incremental one.
+this is the only way in which changes propagate, in a full solve as in an incremental one.
 
-What is not known is infinite: R_E(s, a) of an untried pair, G(q, s') of an unseen one. A backup
-that meets an infinity yields the value `optimistic` instead, so that known and unknown parts of a
-model mix without a mask. In a full model nothing is infinite. An incremental solve may have values
-of the unknown by state-action pair instead, and exploration bonuses that are added to Q(s, q, a).
+Unknown estimates are infinite: R_E(s, a) and G(q, s') before they are known. A backup that meets an
+infinity yields the value `optimistic` instead, so that known and unknown parts of a model mix
+without a mask. In a full model nothing is infinite. An incremental solve may have an optimistic
+value for each (s, q, a) instead, and exploration bonuses that are added to Q(s, q, a).
 
 **Order.** Machine layers (strongly connected components) are solved last first, and within a layer
-one machine state after the other. For one machine state, G splits into what leaving it brings,
-which is fixed for the moment, and what staying in it brings; so V(., q) obeys a plain Bellman
-equation of the size of the world, which is laid out anew (a `Block`) with the world states numbered
-by their distance from where reward comes from. First values are built along that order behind a
-moving front: a value settles before others are built on it, and the number of backups per pair does
-not grow with the size of the world, while plain sweeps, in whatever order, need more passes the
-longer the episodes are. Further sweeps over what has something new to hear make it exact. Layers of
-several machine states take rounds of this. A reward on every step, such as a cost, would leave
-nothing to measure distances from; `potentials.py` takes it out beforehand.
+one machine state after the other. For one machine state, G splits into the gain of leaving it,
+which is fixed meanwhile, and the gain of staying in it; so V(., q) obeys a plain Bellman equation
+of the size of the world, which is copied (to a `Block`) with the world states numbered by their
+distance from the rewards. Initial values are computed in that order behind a moving front: a value
+converges before others depend on it, and the number of backups per pair does not grow with the size
+of the world, while plain sweeps, in whatever order, need more passes the longer the episodes are.
+Further sweeps over the pairs whose successors have changed make it exact. Layers of several machine
+states take rounds of this. With a reward on every step, such as a cost, there would be no distances
+to measure; `potentials.py` removes it beforehand.
 
-**Convergence** is relative: a change counts if it exceeds `tolerance` times the value, or, where
-gains of both signs meet (`signed`), times the sum of what cancels. At the end every pair satisfies
-its Bellman equation up to that.
+**Convergence** is relative: a change counts if it exceeds `tolerance` times the value, or, if there
+are gains of both signs (`signed`), times the sum of the absolute values of the terms. At the end
+every pair satisfies its Bellman equation up to that.
 
 Rounds that converge slowly (recurrent tasks, gamma near 1) are extrapolated along the last change,
 which removes the slowest mode of the error; the pauses between extrapolations grow, so that
-convergence stays guaranteed. If that does not settle a layer soon, `value_iteration.py` goes on
-with modified policy iteration, whose linear systems `policy_systems.py` solves.
+convergence stays guaranteed. If a layer does not converge soon, `value_iteration.py` continues with
+modified policy iteration, whose linear systems `policy_systems.py` solves.
 
 Each kernel has a twin in `reference.py`. No fastmath, no threads: results are the same everywhere.
 """
@@ -76,20 +76,20 @@ _NO_WORK = Worklist(
     np.empty((0, 0), np.bool_),
 )
 
-_NEGLIGIBLE = 1e-300  # below this, relative changes are about the grain of the number format
-_SPENT = 1e-18  # of the mass that has succeeded: what is left cannot change the sums
-_LONG = 10_000  # steps after which other ways to compare a policy are quicker
-_REACH = 64  # how many distances behind the front its news are still awaited
+_NEGLIGIBLE = 1e-300  # below this, relative changes are within the resolution of floats
+_SPENT = 1e-18  # relative to the probability of success: the rest cannot change the sums
+_LONG = 10_000  # steps after which other methods of comparison are faster
+_REACH = 64  # distances behind the front within which changes are still backed up
 _PATIENCE = 2  # rounds before the first extrapolation is prepared
 
-# Unsigned numbers need no check for being negative, and divide far quicker.
+# Unsigned numbers need no check for being negative, and divide far faster.
 _unsigned = cast("Callable[[int], int]", np.uint32)  # there are fewer than 2**31 edges
 _wide = cast("Callable[[int], int]", np.uint64)
-_long = cast("Callable[[int], int]", np.int64)  # a literal would be compiled for by itself
+_long = cast("Callable[[int], int]", np.int64)  # a literal would have a type of its own
 
-# What the inner loops call is inlined and takes plain arrays: passing a NamedTuple, or reading its
-# fields in a loop, costs more than a backup. Loops are written out where a call of NumPy's would
-# have to be compiled for far longer than it saves lines.
+# Functions called in inner loops are inlined and take plain arrays: passing a NamedTuple, or
+# reading its fields in a loop, costs more than a backup. Loops are written out if a call of NumPy
+# would take much longer to compile.
 _compiled, _inner, _inlined = compiled, inner, inlined
 
 
@@ -133,7 +133,7 @@ def unlink_replaced(
     """Take edges of (s, a) out of their chains if `new[k]` is to be their successor instead.
 
     Another action of s that leads to the old successor is linked in its place. Successors that are
-    dropped without another in their place stay linked, which costs needless backups at most.
+    dropped without a replacement stay linked, which costs unnecessary backups at most.
     """
     n_actions, width = succ.shape[1:]
     for k in range(new.size):
@@ -175,10 +175,10 @@ def env_changed(
     begin: int,
     end: int,
 ) -> None:
-    """Pairs (s, a) have become known or changed: those numbered s |A| + a from `begin` on.
+    """Queue the states of pairs (s, a) that have become known or changed.
 
-    Their successors are entered into the chains of predecessors, and each s waits for a backup with
-    every machine state of the worklist.
+    The pairs are those numbered s |A| + a from `begin` to `end`. Their successors are entered into
+    the chains of predecessors, and (q, s) is queued for every machine state q of the worklist.
     """
     ring, first, length, waiting = work
     n_actions = succ.shape[1]
@@ -224,7 +224,7 @@ def _action_value(
 def _mass(
     succ: IntArray, prob: FloatArray, reward: FloatArray, gain: FloatArray, q: int, s: int, a: int
 ) -> float:
-    """The size of what adds up, or cancels, in Q(s, q, a)."""
+    """The sum of the absolute values of the terms of Q(s, q, a)."""
     total = abs(reward[s, a])
     for k in range(succ.shape[2]):
         p = prob[s, a, k]
@@ -263,7 +263,7 @@ def _leads_to(next_state: IntArray, task_prob: FloatArray, p: int, label: int, q
 
 
 def gains(task: TaskModel, value: FloatArray, gamma: float) -> FloatArray:
-    """G as `[q, s]`, number for number what `_gain` finds; NumPy is quick enough."""
+    """G as `[q, s]`, bit for bit as `_gain` computes it; NumPy is fast enough."""
     gain: FloatArray = np.take(task.reward, task.label, axis=1)
     states = np.arange(value.shape[1])
     for j in range(task.next_state.shape[2]):
@@ -274,7 +274,7 @@ def gains(task: TaskModel, value: FloatArray, gamma: float) -> FloatArray:
 
 
 def greedy(env: EnvModel, tables: Tables, optimistic: float) -> IntArray:
-    """The best action of each pair, `[q, s]`: the first of equals, 0 where the episode is done."""
+    """The greedy policy, `[q, s]`: the first of equal actions, 0 in terminal pairs."""
     policy = np.zeros(tables.gain.shape, dtype=np.int32)
     _choose(env.succ, env.prob, env.reward, tables.gain, tables.done, optimistic, policy)
     return policy
@@ -303,7 +303,7 @@ def _choose(
 
 @_compiled
 def action_values(env: EnvModel, tables: Tables, optimistic: float) -> FloatArray:
-    """Q as `[q, s, a]`, 0 where the episode is done."""
+    """Q as `[q, s, a]`, 0 in terminal pairs."""
     succ, prob, reward = env.succ, env.prob, env.reward
     gain, done = tables.gain, tables.done
     table = np.zeros((gain.shape[0], gain.shape[1], succ.shape[1]))
@@ -319,7 +319,7 @@ def action_values(env: EnvModel, tables: Tables, optimistic: float) -> FloatArra
 def action_values_at(
     env: EnvModel, tables: Tables, optimistic: float, q: int, s: int
 ) -> FloatArray:
-    """Q(s, q, .), whether or not the episode is done there."""
+    """Q(s, q, .), even if (s, q) is terminal."""
     values = np.empty(env.succ.shape[1])
     for a in range(values.size):
         values[a] = _action_value(env.succ, env.prob, env.reward, tables.gain, optimistic, q, s, a)
@@ -344,8 +344,8 @@ def solve_layer(
 ) -> tuple[int, bool]:
     """Find V for one machine layer, given V of all layers it leads to.
 
-    A round takes at most `max_sweeps` sweeps over a machine state, and there is a next one until
-    `max_backups` are used up. Returns the number of backups, and whether the layer settled.
+    A round takes at most `max_sweeps` sweeps over a machine state, and there are more rounds until
+    `max_backups` are used up. Returns the number of backups, and whether the layer converged.
     """
     backups = 0
     wait, waited = _PATIENCE, 0
@@ -391,11 +391,11 @@ def _solve_block(
     order, ends, position = _by_distance(env, done, q, leaving, staying)
     block = _gather(env, policy, q, leaving, staying, order, position)
     v = np.empty(order.size)
-    fresh = np.empty(v.size, np.bool_)  # has not heard the latest yet
+    fresh = np.empty(v.size, np.bool_)  # a successor has changed since the last backup
     for i in range(order.size):
         v[i], fresh[i] = value[q, order[i]], True
     backups = _build_up(block, v, ends, rules.tolerance) if from_nothing else 0
-    first = _long(0)  # the first one that has not
+    first = _long(0)  # the first such pair
     changed = from_nothing
     for _ in range(max_sweeps):
         if first >= v.size:
@@ -403,7 +403,7 @@ def _solve_block(
         count, changes, first = _sweep(env, block, v, rules, order, position, fresh, first)
         backups += count
         changed = changed or changes
-    value[q] = 0.0  # where nothing is ever paid
+    value[q] = 0.0  # states from which no reward is reachable
     for i in range(order.size):
         value[q, order[i]] = v[i]
     return backups, changed, first >= v.size
@@ -432,11 +432,11 @@ def _arrivals(
 def _by_distance(
     env: EnvModel, done: BoolArray, q: int, leaving: FloatArray, staying: FloatArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The world states by the number of steps, within q, to something that pays or costs.
+    """The world states by the number of steps, within q, to a reward that is not 0.
 
-    If most states pay something themselves, only leaving q counts, and what cannot comes last.
-    Returns the states in that order, where each distance ends, and the place of each state in the
-    order (-1: the episode is done there, or nothing is ever paid from there on).
+    If most states have rewards themselves, only leaving q counts, and states that cannot come last.
+    Returns the states in that order, the end of each distance in it, and the place of each state in
+    the order (-1: the state is terminal, or no reward is reachable from it).
     """
     reward, head, link = env.reward, env.head, env.link
     n_states, n_actions, width = env.succ.shape
@@ -496,9 +496,9 @@ def _gather(
     order: IntArray,
     position: IntArray,
 ) -> Block:
-    """The equations of V(., q), in order: a plain process in which everything else is reward.
+    """The Bellman equations of V(., q), in order: a plain MDP in which leaving q is a reward.
 
-    Waiting in place is solved for: v = c + w v + rest becomes v = (c + rest) / (1 - w).
+    Self-loops are solved for: v = c + w v + rest becomes v = (c + rest) / (1 - w).
     """
     succ, prob, reward = env.succ, env.prob, env.reward
     n_actions = succ.shape[1] if policy.shape[0] == 0 else 1
@@ -544,10 +544,10 @@ def _best(
 
 @_inner
 def _build_up(block: Block, v: FloatArray, ends: IntArray, tolerance: float) -> int:
-    """First values, with a front that moves away from where reward comes from.
+    """Compute initial values behind a front that moves away from the rewards.
 
     Sweep t covers the distances up to t, from just before the nearest one that still changed in the
-    sweep before. Returns the number of backups.
+    previous sweep. Returns the number of backups.
     """
     constant, target, weight = block
     backups, low = 0, 0
@@ -561,7 +561,7 @@ def _build_up(block: Block, v: FloatArray, ends: IntArray, tolerance: float) -> 
                 nearest = min(nearest, i)
             v[i] = new
         backups += ends[front] - low
-        distance = front + 1  # how many distances end at or before the nearest
+        distance = front + 1  # the number of distances that end at or before the nearest
         while distance > 0 and ends[distance - 1] > nearest:
             distance -= 1
         low = ends[distance - 2] if distance >= 2 else 0
@@ -579,10 +579,10 @@ def _sweep(
     fresh: BoolArray,
     first: int,
 ) -> tuple[int, bool, int]:
-    """Back up, nearest first, what has something new to hear, and mark what has to hear of that.
+    """Back up the marked places, nearest first, and mark the predecessors of those that change.
 
-    Returns the number of backups, whether there were changes, and the first place that has
-    something new to hear in turn.
+    Returns the number of backups, whether there were changes, and the first place that is marked
+    for the next sweep.
     """
     head, link, per_state = env.head, env.link, env.succ.shape[1] * env.succ.shape[2]
     constant, target, weight = block
@@ -607,7 +607,7 @@ def _sweep(
         edge = head[order[i]]
         while edge != NO_EDGE:
             heard = position[edge // per_state]
-            if heard >= 0 and heard != i:  # waiting in place is solved for
+            if heard >= 0 and heard != i:  # self-loops are solved for
                 fresh[heard] = True
                 if heard < i:
                     nearest = min(nearest, heard)
@@ -629,7 +629,7 @@ def _copy_layer(value: FloatArray, layer: IntArray) -> FloatArray:
 def _extrapolate(
     value: FloatArray, layer: IntArray, before: FloatArray, between: FloatArray
 ) -> None:
-    """Jump along the last change as far as its rate of decay says."""
+    """Extrapolate along the last change, by its rate of decay."""
     n_states = value.shape[1]
     dot = square = 0.0
     for i in range(layer.size):
@@ -644,7 +644,7 @@ def _extrapolate(
                 value[layer[i], s] += jump * (value[layer[i], s] - between[i * n_states + s])
 
 
-# --- an incremental solve: a worklist from what has changed
+# --- an incremental solve: a worklist of the pairs affected by changes
 
 
 @_inlined
@@ -659,7 +659,7 @@ def _push_sources(
     q: int,
     s: int,
 ) -> None:
-    """Put all that leads to s on the worklist of q, once."""
+    """Put the predecessors of s on the worklist of q, each once."""
     waiting_q = waiting[q]
     edge = head[s]
     while edge != NO_EDGE:
@@ -690,7 +690,7 @@ def task_changed(
 def value_changed(
     env: EnvModel, task: TaskModel, tables: Tables, work: Worklist, gamma: float, q: int, s: int
 ) -> None:
-    """Spread a change of V(s, q) to all that leads to it, in every layer."""
+    """Propagate a change of V(s, q) to its predecessors, in every layer."""
     label = task.label[s]
     leads = (task.next_state[:, label] == q) & (task.prob[:, label] > 0.0)
     for p in np.nonzero(leads.any(axis=1))[0].tolist():
@@ -707,9 +707,9 @@ def settle(
     rules: Rules,
     exploration: Exploration | None,
 ) -> int:
-    """Work off the list, layer by layer; returns the number of backups.
+    """Process the worklist, layer by layer; returns the number of backups.
 
-    There are two compiled forms, without and with `exploration`. Learners spend their time in this
+    There are two compiled forms, without and with `exploration`. Agents spend their time in this
     loop, so it reads flat arrays and rows of tables, with unsigned numbers, which need no check for
     being negative: together twice as fast.
     """
@@ -730,7 +730,7 @@ def settle(
             q = states[place]
             ring_q, waiting_q = ring[q], waiting[q]
             value_q, gain_q, done_q = value[q], gain[q], done[q]
-            for _ in range(length[q]):  # those that wait as this round begins
+            for _ in range(length[q]):  # those queued when this round begins
                 s = _unsigned(ring_q[first[q]])
                 first[q] = first[q] + 1 if first[q] + 1 < n_states else 0
                 length[q] -= 1
@@ -810,7 +810,7 @@ def _best_explored(
     q: int,
     s: int,
 ) -> tuple[float, int]:
-    """V(s, q) and the first action that attains it, with bonuses and values of the unknown."""
+    """V(s, q) and the first action that attains it, with bonuses and optimistic values."""
     best, action = -np.inf, 0
     for a in range(succ.shape[1]):
         total = _action_value(succ, prob, reward, gain, np.inf, q, s, a)
@@ -823,7 +823,7 @@ def _best_explored(
     return best, action
 
 
-# --- following a policy
+# --- policy evaluation by propagating the state distribution
 
 
 def follow(
@@ -836,9 +836,9 @@ def follow(
     gamma: float,
     steps: int,
 ) -> tuple[float, float, float]:
-    """Spread the start distribution `[q, s]` along a policy for so many steps.
+    """Propagate the start distribution `[q, s]` under a policy for a number of steps.
 
-    Returns the discounted reward collected, the probability of success within these steps, and the
+    Returns the expected discounted return, the probability of success within these steps, and the
     mean of (length x success).
     """
     begun = _begin(env, task, done, success, start)
@@ -859,10 +859,10 @@ def bracket(
     low: float,
     high: float,
 ) -> tuple[float, float]:
-    """The least and the most that a policy can bring, followed until above `high` or below `low`.
+    """Bounds on the value of a policy, tightened until they are above `high` or below `low`.
 
-    What is still to come is at least `worst` and at most `ceiling[q, s]`, or more by what a limit
-    to the length of episodes may spare the policy (see `comparison.py`).
+    The remaining return is at least `worst` and at most `ceiling[q, s]`, plus the costs that the
+    limit on the length of episodes may save (see `comparison.py`).
     """
     begun = _begin(env, task, done, ceiling, start)
     question = Question(True, worst, -worst * gamma**limit, low, high)
@@ -908,13 +908,13 @@ def _follow(
         if alive <= _SPENT * succeeded:
             break
         if discount <= _SPENT and known == laid and _is_zero(chain.worth, known):
-            break  # success can never come
+            break  # success is unreachable
     return collected, succeeded, lengths, least, most
 
 
 @_inlined
 def _is_zero(array: FloatArray, size: int) -> bool:
-    """Whether the first so many entries are all 0."""
+    """Whether the first `size` entries are all 0."""
     zero = True
     for i in range(size):
         zero = zero and array[i] == 0.0
@@ -935,19 +935,19 @@ _NO_QUESTION = Question(False, 0.0, 0.0, 0.0, 0.0)
 
 
 class Begun(NamedTuple):
-    """The start distribution on a chain of which nothing else is laid out."""
+    """The start distribution on a chain that has only the start pairs."""
 
     chain: Chain
-    here: FloatArray  # [i], the mass on the pairs of the chain
-    there: FloatArray  # [i], room for it after a step
-    known: int  # how many pairs there are
-    over: float  # what the mass is worth that is over at once
+    here: FloatArray  # [i], the probability mass on the pairs of the chain
+    there: FloatArray  # [i], a buffer for the mass after a step
+    known: int  # the number of pairs
+    over: float  # the expected `worth` of episodes that are over at the start
 
 
 def _begin(
     env: EnvModel, task: TaskModel, done: BoolArray, worth: FloatArray, start: FloatArray
 ) -> Begun:
-    """A chain of the pairs where episodes start."""
+    """A chain of the pairs in which episodes start."""
     size, width = start.size, env.succ.shape[2] * task.next_state.shape[2]
     chain = Chain(
         np.full(start.shape, -1, dtype=np.int32),
@@ -965,7 +965,7 @@ def _begin(
     chain.pair[: pairs.size] = pairs
     here[: pairs.size] = start.reshape(-1)[pairs]
     over = (start > 0.0) & done
-    at_once = np.cumsum(start[over] * worth[over])  # one after the other, as steps add up
+    at_once = np.cumsum(start[over] * worth[over])  # summed in sequence, as steps are
     return Begun(chain, here, there, pairs.size, float(at_once[-1]) if at_once.size else 0.0)
 
 
@@ -980,10 +980,10 @@ def _lay_out(
     laid: int,
     known: int,
 ) -> int:
-    """Lay out the pairs of a chain that are known but not laid out yet; then how many are known.
+    """Expand the discovered pairs of a chain; returns the number of pairs discovered then.
 
-    A pair is known once one that leads to it has been laid out, so that the chain grows by what
-    can be reached in one step more.
+    A pair is discovered when a predecessor is expanded, so that the chain grows by the pairs that
+    can be reached in one more step.
     """
     succ, prob, env_reward = env.succ, env.prob, env.reward
     label_of, next_state, task_prob, task_reward = task
@@ -1022,7 +1022,7 @@ def _lay_out(
 def _spread(
     chain: Chain, laid: int, here: FloatArray, there: FloatArray
 ) -> tuple[float, float, float]:
-    """Move the mass one step on; what that pays, what it is worth, and how much goes on."""
+    """Move the mass one step on; returns the expected reward, worth and mass that continues."""
     _, _, ends, reward, worth, stay, target, weight = chain
     paid = brought = staying = 0.0
     edge = _wide(0)
@@ -1044,10 +1044,10 @@ def _spread(
 def nominal_run(
     likeliest: Likeliest, label: IntArray, done: BoolArray, policy: IntArray, steps: int
 ) -> tuple[int, int]:
-    """Length and end of the run in which the most likely outcome always happens.
+    """Length and final machine state of the episode in which the likeliest outcome always happens.
 
-    The length is -1 where it is not over after so many steps. The policy is `[h, q, s]`, and its
-    last stage goes on.
+    The length is -1 if the episode is not over after `steps`. The policy is `[h, q, s]`, and its
+    last stage is repeated.
     """
     env, task, q, s = likeliest
     last = policy.shape[0] - 1
