@@ -250,7 +250,7 @@ def test_a_run_loaded_without_its_environment_exports_the_same(tmp_path: Path) -
 def test_networks_are_refused_with_what_to_do_instead(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     run = qrmax.train("dqn", classic("CartPole-v1"), max_steps=20)
-    with pytest.raises(ParameterError, match=r"keeps a network.*bucket-qrmax"):
+    with pytest.raises(ParameterError, match=r"is no table.*bucket-qrmax"):
         run.export(tmp_path / "policy.json")
 
 

@@ -14,18 +14,21 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
+from qrmax.agents.saving import Arrays, to_arrays, update_from_arrays
 from qrmax.errors import AgentError, shown
 
 if TYPE_CHECKING:
     from qrmax.agents.base import Agent
 
+_OWN = "own."  # before the names of arrays that a subclass of a built-in agent adds
 _LIBRARY = __name__.partition(".")[0]
 _noted: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
@@ -119,6 +122,58 @@ def checked_policy(agent: Agent) -> Any:
             f"{agent.sizes.actions - 1}"
         )
     return table.astype(np.int32)
+
+
+def saved_arrays(agent: Agent) -> Arrays:
+    """Return the snapshot of an agent, with the attributes that its class adds to a built-in one.
+
+    The `snapshot` that a subclass of a built-in agent inherits has no attributes of its own.
+    """
+    arrays = agent.snapshot()
+    own = _own_attributes(agent)
+    if own:
+        added = to_arrays(own, f"agent {agent.name!r}")
+        arrays |= {f"{_OWN}{name}": array for name, array in added.items()}
+    return arrays
+
+
+def restore_agent(agent: Agent, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Restore an agent from `saved_arrays`."""
+    own = {key.removeprefix(_OWN): x for key, x in arrays.items() if key.startswith(_OWN)}
+    agent.restore({key: x for key, x in arrays.items() if not key.startswith(_OWN)})
+    if own:
+        update_from_arrays(vars(agent), own)
+
+
+def _own_attributes(agent: Agent) -> dict[str, Any]:
+    """The attributes that a subclass adds to a built-in agent, unless it defines `snapshot`."""
+    from qrmax.agents.base import GIVEN, Agent
+
+    order = type(agent).__mro__
+    definer = next(cls for cls in order if "snapshot" in vars(cls))
+    if not is_outside(type(agent)) or is_outside(definer) or definer is Agent:
+        return {}
+    inherited = _attributes_of(next(cls for cls in order if not is_outside(cls)), agent)
+    left_out = {*GIVEN, *agent.not_saved, *inherited}
+    for cls in order:  # cached properties of built-in agents are no attributes of the subclass
+        left_out |= set() if is_outside(cls) else vars(cls).keys()
+    return {name: value for name, value in vars(agent).items() if name not in left_out}
+
+
+def _attributes_of(built_in: type[Agent], like: Agent) -> Collection[str]:
+    """The names of the attributes of a built-in agent, from one of the least size."""
+    from qrmax.agents.base import Sizes
+    from qrmax.agents.experience import Observed
+    from qrmax.seeding import stream
+
+    if inspect.isabstract(built_in):
+        raise AgentError(
+            f"agent {like.name!r} cannot be saved: it inherits the snapshot of "
+            f"{built_in.__name__}, which is no whole agent; define snapshot() and restore()"
+        )
+    shown_to = (like.observations,) if built_in.perceives else ()
+    given = (Sizes(1, 1, 1), like.config, stream(0, "attributes"), Observed(), *shown_to)
+    return vars(built_in(*given)).keys()
 
 
 def note_source(cls: type) -> None:

@@ -8,6 +8,7 @@ from itertools import cycle
 from typing import Any
 
 from qrmax.agents.base import Agent, AnySimulator, Sizes, Tabular, Transition
+from qrmax.agents.outside import restore_agent, saved_arrays
 from qrmax.agents.registry import AgentLike, agent_class, make_agent, make_config
 from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
 from qrmax.problems.problem import Problem
@@ -60,7 +61,7 @@ class Trial:
 
     def state(self) -> dict[str, Any]:
         """Everything that is learned and drawn, in a form that compares bit for bit."""
-        arrays = self.agent.snapshot()
+        arrays = saved_arrays(self.agent)
         simulator: Any = self.simulator
         return {
             **{name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()},
@@ -71,9 +72,9 @@ class Trial:
 
     def resumed(self, fresh: Agent) -> Trial:
         """The same trial with another agent, which takes over a snapshot of this one."""
-        arrays = self.agent.snapshot()
+        arrays = saved_arrays(self.agent)
         fresh.make_room_for(arrays)
-        fresh.restore(arrays)
+        restore_agent(fresh, arrays)
         fresh.rng = stream_at(self.agent.rng.position())
         simulator: Any = self.simulator
         other = simulator_of(simulator.problem, fresh, stream_at(simulator.rng.position()))

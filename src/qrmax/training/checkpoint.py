@@ -19,7 +19,13 @@ from typing import Any
 import numpy as np
 
 from qrmax._version import __version__
-from qrmax.agents.outside import agent_reference, agent_source, is_outside
+from qrmax.agents.outside import (
+    agent_reference,
+    agent_source,
+    is_outside,
+    restore_agent,
+    saved_arrays,
+)
 from qrmax.agents.registry import class_in_file, make_config
 from qrmax.errors import (
     MOST,
@@ -57,7 +63,7 @@ def to_bytes(session: Session) -> bytes:
     """The bytes that `save` writes."""
     from safetensors.numpy import save as serialize
 
-    arrays = {f"agent.{name}": array for name, array in session.agent.snapshot().items()}
+    arrays = {f"agent.{name}": array for name, array in saved_arrays(session.agent).items()}
     described = _describe(session)
     arrays |= {f"problem.{name}": array for name, array in session.domain.arrays().items()}
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
@@ -155,7 +161,7 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
     session.agent.make_room_for(_under("agent.", arrays))
     if not is_outside(kind):  # whose tables may have any shape: no compiled code trusts them
         _check_arrays(session.agent.snapshot(), arrays)
-    session.agent.restore(_under("agent.", arrays))
+    restore_agent(session.agent, _under("agent.", arrays))
     domain.restore_player(session.player, task, session.agent)
     if session.agent.episode_over and not session.player.over:
         raise CheckpointError("inconsistent episode record: it goes on, and the agent has ended it")

@@ -40,10 +40,10 @@ Nested = Any
 
 
 def check_exportable(agent: Agent) -> None:
-    """Raise a `ParameterError` if an agent keeps no table."""
-    if not isinstance(agent, Tabular):
+    """Raise a `ParameterError` if the policy of an agent is no table."""
+    if agent.perceives and not isinstance(agent, Tabular):
         raise ParameterError(
-            f"{agent.name!r} keeps a network, not a table that a small file can hold; "
+            f"the policy of {agent.name!r} is no table that a small file can hold; "
             "run.save(...) keeps it, and qrmax.load(...).act(observation, info) acts by it; an "
             "agent whose policy can be exported is 'bucket-qrmax'"
         )

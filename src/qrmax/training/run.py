@@ -167,13 +167,15 @@ def finish(
     log: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Train to the end."""
+    begun = session.progress.step
     events = logged(session, log)
     with follow_run(session, progress) as show:
         for event in events:
             show(event)
             if on_event is not None:
                 on_event(event)
-    warn_of_outcome(session)
+    if session.progress.step > begun:
+        warn_of_outcome(session)
     return Run(session)
 
 
