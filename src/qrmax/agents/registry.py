@@ -15,7 +15,8 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from qrmax.agents.outside import agent_source
+from qrmax.agents.outside import agent_source, is_outside
+from qrmax.agents.setting_types import check_types
 from qrmax.errors import AgentError, ParameterError, PluginError, UnknownNameError, shown, warn
 from qrmax.plugins import EntryPoints, import_object, imported_object, is_reference
 
@@ -198,7 +199,8 @@ def class_in_file(reference: str, source: Mapping[str, Any] | None) -> type[Agen
         raise PluginError(
             f"its agent {reference!r} is the class {source['class']} of the module "
             f"{source['module']!r}, which is not imported here; loading a file imports no module: "
-            f"import {source['module']} before, or qrmax.register_agent(...) the class"
+            f"import {source['module']} before, or qrmax.register_agent(...) the class; on the "
+            f"command line, give --agent {wanted}"
         )
     check_declared(found)
     ours = agent_source(found)
@@ -286,6 +288,8 @@ def make_config(agent: AgentLike, settings: Mapping[str, Any]) -> AgentConfig:
             raise UnknownNameError(f"setting of {kind.name}", str(setting), known)
     # NumPy scalars become Python numbers: single precision in a setting would spread
     plain = {key: x.item() if hasattr(x, "item") else x for key, x in settings.items()}
+    if is_outside(kind.Config):  # the built-in ones check their own
+        check_types(kind.Config, plain)
     return kind.Config(**given_settings(agent) | plain)
 
 

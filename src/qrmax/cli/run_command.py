@@ -209,13 +209,24 @@ def run(
     if export is not None:
         outcome.export(export)
     if not finished:
-        hint = f"; go on with: qrmax run --resume {save}" if save else "; --save keeps a run"
+        hint = f"; {_how_to_resume(outcome, save)}" if save else "; --save keeps a run"
         click.echo(f"interrupted at step {outcome.trained:,}{hint}", err=True)
         sys.exit(INTERRUPTED)
     files = {"saved": save, "exported": export, "log": log}
     _print(outcome, session.training, as_json, files)
     if show:
         _show(outcome)
+
+
+def _how_to_resume(outcome: Run, saved: Path) -> str:
+    """The command that resumes a saved run; an environment has to be given in Python."""
+    from qrmax.agents.outside import agent_source
+
+    if outcome.problem is None:
+        return f"go on with it in Python: qrmax.load({str(saved)!r}, env=...).resume(...)"
+    source = agent_source(type(outcome.agent))
+    agent = "" if source is None else f" --agent {source.reference}"
+    return f"go on with: qrmax run --resume {saved}{agent}"
 
 
 def _show(outcome: Run) -> None:

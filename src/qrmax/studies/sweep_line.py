@@ -59,7 +59,7 @@ class SweepLine:
             case Advanced(run=run, trained=trained):
                 self._count(run.id, trained)
             case Failed(run=run, error=error):
-                self.line.say(f"failed: {run} ({run.id}): {error.strip().splitlines()[-1]}")
+                self.line.say(f"failed: {run} ({run.id}): {_reason(error)}")
             case Finished(run=run, outcome=outcome, seconds=seconds):
                 self._count(run.id, outcome["trained"])
                 self._trained.pop(run.id)
@@ -101,3 +101,9 @@ class SweepLine:
         # a resumed run's first report includes the unknown number of steps of earlier sweeps
         self._steps += trained - self._trained.get(run_id, 0)
         self._trained[run_id] = trained
+
+
+def _reason(error: str) -> str:
+    """The exception of a traceback; the rest of a message of several lines is indented."""
+    lines = error.strip().splitlines()
+    return next((line for line in reversed(lines) if not line.startswith(" ")), lines[-1])

@@ -70,7 +70,7 @@ def roll_out(
     if cut := sum(outcome.cut for outcome in found):
         warn(
             f"{cut} of {episodes} episodes had not ended after {max_steps} steps and were cut "
-            "there; max_steps=... allows more"
+            "there; a higher limit of steps allows more"
         )
     return summary(found)
 
