@@ -144,3 +144,15 @@ def test_a_rule_asks_for_success_or_for_a_return(rule: Any, reached: bool) -> No
 def test_a_row_without_a_rule_has_some_episodes() -> None:
     run = qrmax.train("qrmax-rm", lake(), t_env=1, max_steps=2000, stop="budget")
     assert run.curve[-1].success_low == pytest.approx(1 / (1 + 1.96**2 / EPISODES), abs=1e-3)
+
+
+def test_the_final_policy_is_rolled_out_in_full_however_bad_it_is() -> None:
+    run = qrmax.train("q-learning", cliff(max_episode_steps=50), max_steps=100, evaluate_every=50)
+    last, final = run.curve[-1], run.final_point
+    assert final is not None
+    assert (last.success, final.success) == (0.0, 0.0)
+    assert last.success_high is not None
+    assert final.success_high is not None
+    assert final.success_high < 0.05 < last.success_high  # 100 episodes and few
+    assert run.evaluation is not None
+    assert run.evaluation.mean_length is None  # of successful episodes

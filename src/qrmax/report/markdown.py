@@ -30,7 +30,7 @@ SPREAD = (
 
 
 FINAL = (
-    "Rollouts of the greedy policy at the last check: means over the runs, with 95 % bootstrap "
+    "100 rollouts of the final greedy policy of each run: means over the runs, with 95 % bootstrap "
     "confidence intervals. Success is the share of episodes; the return is undiscounted."
 )
 OTHERS = (

@@ -135,10 +135,15 @@ def _evaluated(run: Run) -> dict[str, Any]:
 
 
 def _rolled_out(run: Run) -> dict[str, Any]:
-    """Evaluation of the policy of a run on an environment: its last rollouts."""
-    last = run.curve[-1]._asdict() if run.curve else {}
+    """Evaluation of the final policy of a run on an environment, by rollouts.
+
+    Without a second instance of the environment it is the last row of the curve.
+    """
+    found, last = run.evaluation, run.final_point
+    row = {} if last is None else last._asdict()
     names = ("start_value", "gap", "success", "nominal_length", *ROLLED_OUT)
-    return {**{name: last.get(name) for name in names}, "mean_length": last.get("length")}
+    length = None if found is None else found.mean_length
+    return {**{name: row.get(name) for name in names}, "mean_length": length}
 
 
 def curve_as_parquet(curve: Sequence[Point]) -> bytes:

@@ -58,6 +58,10 @@ class Evaluator(ABC):
     def judge(self, policy: Any, seed: int) -> Evaluation | None:
         """The final evaluation of a run with this seed."""
 
+    def final_point(self, step: int, policy: Any, seed: int) -> Point | None:  # noqa: ARG002
+        """The final evaluation as a row of the curve; None if it is not by rollouts."""
+        return None
+
     def stationary(self, policy: Any) -> Evaluation | None:  # noqa: ARG002
         """The evaluation of stage 0 alone of a policy with stages; None if it has none."""
         return None

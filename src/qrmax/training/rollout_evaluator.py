@@ -56,7 +56,7 @@ class RolloutEvaluator(Evaluator):
         self._env: Any = None  # the second instance, once it is needed
         self._policy: Any = None  # the last one rolled out, and its episodes
         self._found: list[Outcome] = []
-        self._judged: tuple[Any, int, Evaluation] | None = None
+        self._judged: tuple[Any, int, list[Outcome]] | None = None  # a policy, a seed
 
     @property
     def falls_back(self) -> bool:
@@ -102,11 +102,21 @@ class RolloutEvaluator(Evaluator):
 
     def judge(self, policy: Any, seed: int) -> Evaluation | None:
         """The evaluation by 100 rollouts; None if there is no second instance."""
+        found = self._final_rollouts(policy, seed)
+        return _evaluation(found) if found else None
+
+    def final_point(self, step: int, policy: Any, seed: int) -> Point | None:
+        """The same rollouts as a row of the curve, with confidence intervals."""
+        found = self._final_rollouts(policy, seed)
+        return _row(step, found) if found else None
+
+    def _final_rollouts(self, policy: Any, seed: int) -> list[Outcome]:
+        """All 100 of them, however bad the policy; none without a second instance."""
         if self.domain.played.is_absent or self.falls_back:
-            return None
+            return []
         if self._judged is None or self._judged[0] is not policy or self._judged[1] != seed:
             found = islice(self._outcomes(policy, stream(seed, "judgement")), JUDGED_BY)
-            self._judged = policy, seed, _evaluation([*found])
+            self._judged = policy, seed, [*found]
         return self._judged[2]
 
     def failure(self, policy: Any, seed: int, curve: Sequence[Point]) -> str:

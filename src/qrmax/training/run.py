@@ -290,6 +290,17 @@ class Run:
         return self._session.evaluator.judge(self.recommendation, self.seed)
 
     @property
+    def final_point(self) -> Point | None:
+        """The final evaluation on an environment, with confidence intervals.
+
+        It is by 100 rollouts in a second instance of the environment; if there is none, it is the
+        last row of `curve`.
+        """
+        session = self._session
+        found = session.evaluator.final_point(self.trained, self.recommendation, self.seed)
+        return found or (self.curve[-1] if self.curve else None)
+
+    @property
     def stationary_evaluation(self) -> Evaluation | None:
         """The evaluation of `policy`, that of stage 0, if the recommended policy has stages."""
         return self._session.evaluator.stationary(self.recommendation)
