@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from qrmax.agents.outside import agent_source, is_outside
-from qrmax.agents.setting_types import check_types
 from qrmax.errors import AgentError, ParameterError, PluginError, UnknownNameError, shown, warn
 from qrmax.plugins import EntryPoints, import_object, imported_object, is_reference
+from qrmax.setting_types import check_types
 
 if TYPE_CHECKING:
     from qrmax.agents.base import Agent, AgentConfig, Sizes

@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union, g
 from typing import get_type_hints as type_hints
 
 from qrmax.errors import ParameterError, UnknownNameError, shown
+from qrmax.setting_types import check_types
 
 PLAIN = (bool, int, float, str)
 
@@ -55,6 +56,8 @@ class Options:
         for name in options:
             if name not in cls.names():
                 raise UnknownNameError("option", name, cls.names())
+        if cls.__module__.partition(".")[0] != __name__.partition(".")[0]:  # ours check their own
+            check_types(cls, options)
         return cls(**options)
 
 

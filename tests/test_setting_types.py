@@ -1,4 +1,4 @@
-"""Settings of agents from outside are checked against their annotations."""
+"""Settings and options from outside are checked against their annotations."""
 
 from __future__ import annotations
 
@@ -56,3 +56,16 @@ def test_a_value_of_another_type_is_refused(settings: dict[str, Any], message: s
 )
 def test_others_pass(settings: dict[str, Any]) -> None:
     make_config(Dyna, settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TowerOptions(qrmax.Options):
+    """Options of a world of one's own."""
+
+    floors: int = 3
+
+
+def test_options_of_a_world_from_outside_are_checked_as_well() -> None:
+    with pytest.raises(ParameterError, match=r"floors is 2\.5; allowed: whole numbers"):
+        TowerOptions.of({"floors": 2.5})
+    assert TowerOptions.of({"floors": 4}).floors == 4

@@ -1,4 +1,4 @@
-"""Types of the settings of agents from outside, as their configs are annotated."""
+"""Types of settings and options from outside the library, as their dataclasses are annotated."""
 
 from __future__ import annotations
 
