@@ -90,8 +90,10 @@ def test_a_continuous_problem_is_evaluated_by_rollouts() -> None:
         (lambda: gymnasium.make("CliffWalking-v1"), along_the_edge, "has no task; give it one"),
         (cliff, np.zeros((3, 2), dtype=int), r"shape \(3, 2\); needed.*\(48, 2\)"),
         (cliff, lambda *_: "left", "policy gave 'left'; needed: the number of an action"),
+        (cliff, lambda *_: 7, r"policy gave 7; allowed: actions of Discrete\(4\)"),
+        (cliff, "qrm", "policy is 'qrm'; needed: a run, an array"),
     ],
-    ids=["no environment", "no task", "other states", "no action"],
+    ids=["no environment", "no task", "other states", "no action", "another action", "a name"],
 )
 def test_what_cannot_be_evaluated_is_refused(env: Any, policy: Any, words: str) -> None:
     with pytest.raises(ParameterError, match=words):

@@ -136,7 +136,13 @@ def _environment(thing: Any) -> Any:
 def _playing(thing: Any, env: Any, policy: Any) -> Play:
     """A function that rolls out the policy in an environment, or in that of a problem."""
     if function := _function(policy):
-        return lambda env, seed: episode(env, function, seed, None)
+        act = _within(function, env)
+        return lambda env, seed: episode(env, act, seed, None)
+    if isinstance(policy, str):
+        raise ParameterError(
+            f"policy is {shown(policy)}; needed: a run, an array [s, q], a function of an "
+            "observation and its info, or an object with a method predict"
+        )
     domain = _posed(thing)
     acting = as_policy(policy if hasattr(policy, "action") else np.asarray(policy))
     needed = (domain.sizes.states, domain.sizes.task_states)
@@ -145,8 +151,8 @@ def _playing(thing: Any, env: Any, policy: Any) -> Play:
             f"policy has the shape {np.shape(policy)}; needed: an action's number for each state "
             f"and task state, of shape {needed}, with stages before them if any"
         )
-    act = domain.actor(env, acting)
-    return lambda env, seed: episode(env, act, seed, acting.stages)
+    actor = domain.actor(env, acting)
+    return lambda env, seed: episode(env, actor, seed, acting.stages)
 
 
 def _posed(thing: Any) -> Domain:
@@ -164,6 +170,18 @@ def _function(policy: Any) -> Actor | None:
     if callable(policy):
         return lambda seen, info, stage: _action(policy(seen, info))  # noqa: ARG005
     return None
+
+
+def _within(function: Actor, env: Any) -> Actor:
+    """The same function, whose actions have to be those of the environment."""
+
+    def act(seen: Any, info: Any, stage: int) -> int:
+        action = function(seen, info, stage)
+        if not env.action_space.contains(action):
+            raise ParameterError(f"policy gave {action}; allowed: actions of {env.action_space}")
+        return action
+
+    return act
 
 
 def _action(answer: Any) -> int:
