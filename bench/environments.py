@@ -89,7 +89,7 @@ def learn(agent: str, env: Any, steps: int) -> float:
 
 
 def contestants(name: str) -> dict[str, Callable[[], float]]:
-    """What is timed, by name; each call is a round."""
+    """The timed loops, by name; each call is a round."""
     bare, tasked = gymnasium.make(name), with_task(name)
     rng = random.Random(7)
     actions = [rng.randrange(int(bare.action_space.n)) for _ in range(STEPS)]

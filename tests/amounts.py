@@ -1,4 +1,4 @@
-"""How much of a test is enough, with the compiler and without it."""
+"""Sizes of tests, with the compiler and without it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 import qrmax
 from qrmax.agents.qrmax import QRMax
-from qrmax.errors import AgentError, QRMaxWarning
+from qrmax.errors import AgentError
 from qrmax.problems.simulator import Step
 from qrmax.testing import check_agent
 from small_runs import corridor
@@ -65,13 +65,3 @@ def test_an_attribute_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
 def test_its_policy_can_be_exported(tmp_path: Path) -> None:
     train(EverySecond, 500).export(tmp_path / "policy.json")
     assert (tmp_path / "policy.json").stat().st_size > 100
-
-
-def test_a_run_that_has_met_its_rule_warns_of_nothing_when_resumed(
-    tmp_path: Path, recwarn: pytest.WarningsRecorder
-) -> None:
-    run = qrmax.train("qrmax-rm", corridor(), t_env=5)
-    assert run.reason == "exact"
-    run.save(tmp_path / "met.run")
-    qrmax.load(tmp_path / "met.run").resume(run.trained + 10_000)
-    assert not [found for found in recwarn if issubclass(found.category, QRMaxWarning)]

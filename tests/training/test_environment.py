@@ -484,3 +484,13 @@ def test_agents_with_tables_say_who_takes_a_box() -> None:
 def test_agents_that_take_a_box_say_who_takes_numbers() -> None:
     with pytest.raises(ParameterError, match=r"needs a Box of numbers.*such as 'qrmax'"):
         qrmax.train("bucket-qrmax", lake(), max_steps=10)
+
+
+@pytest.mark.filterwarnings("error::qrmax.QRMaxWarning")
+def test_a_run_that_has_met_its_rule_warns_of_nothing_when_resumed(tmp_path: Path) -> None:
+    """No step is taken, so that no label has been read since it was loaded."""
+    run = qrmax.train("qrmax-rm", lake(), t_env=1, seed=1, r_max=5.0)
+    assert run.reason == "reaches"
+    run.save(tmp_path / "met.run")
+    resumed = qrmax.load(tmp_path / "met.run", env=lake()).resume(run.trained + 5000)
+    assert resumed.trained == run.trained >= 1000

@@ -18,7 +18,7 @@ TASKS = (
     "'F(coffee & F office)', or of the logic that it begins with, as in 'ldlf: <true*;coffee>tt' "
     "or 'ppltl: O coffee'. Files of formulas end in .ltlf, .ldlf or .ppltl."
 )
-"""What can be given for a task, for the help of verbs that are about tasks."""
+"""The forms of a task, for the help of verbs that are about tasks."""
 
 MODELS = (".drn",)
 """Files of model checkers, which can be given as a problem."""

@@ -14,7 +14,7 @@ from qrmax.machines.reward_machine import RewardMachine
 from qrmax.seeding import Chance
 
 PLAIN = frozenset({set, frozenset, tuple, list})
-"""What labels are mostly given as: collections whose elements are the names."""
+"""The usual types of labels: collections whose elements are the names."""
 
 
 class Move(NamedTuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 CLOSE = 0.05
-"""How far off a reference a mean may be to count as the same."""
+"""The largest relative deviation of a mean from its reference that counts as the same."""
 
 
 class Run(NamedTuple):

@@ -21,7 +21,7 @@ from qrmax.worlds.catalog import parse_name
 from qrmax.worlds.world_registry import is_offered
 
 Origin = Mapping[str, str]
-"""Where an object comes from: its module, its name there, and a version or a hash."""
+"""The origin of an object: its module, its name there, and a version or a hash."""
 
 
 def mentions_code(data: Any) -> bool:

@@ -26,7 +26,7 @@ from qrmax.worlds.catalog import make
 from qrmax.worlds.grid import GridMap, parse_map
 
 Sources = Mapping[str, Origin]
-"""Where code of the user's own comes from, by its reference."""
+"""The origins of code from outside, by its reference."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,13 @@ from qrmax.training.stopping import as_rule, rule_as_data
 from qrmax.training.trainer import Session
 
 LIMITS = ("max_steps", "max_episodes", "evaluate_every")
-"""What a run's training is told besides its seed and its rule."""
+"""The settings of training besides the seed and the stopping rule."""
 
 ROLLED_OUT = (
     *("episode_return", "episode_return_low", "episode_return_high"),
     *("success_low", "success_high"),
 )
-"""What is known of a policy from rollouts on an environment, besides what is of all others."""
+"""The columns of results that only rollouts on an environment have."""
 
 Kind = Literal["done", "unfinished", "interrupted", "failed", "damaged", "lost", "displaced"]
 
