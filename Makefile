@@ -39,7 +39,7 @@ dqn: $(DQN_INSTALLED)  ## install PyTorch (large: it says how to get the CPU bui
 
 # the revision that `make bench` compares compiled rates with
 AGAINST ?= HEAD^
-bench: $(BENCH_INSTALLED)  ## planning beside its peers; the first run; learners beside plain Python and the commit before; sweeps beside their runs; formulas
+bench: $(BENCH_INSTALLED)  ## benchmarks: planning, compilation, training, environments, sweeps and formulas, against peers and the previous commit
 	$(BIN)/python bench/planning.py
 	$(BIN)/python bench/compiling.py
 	$(BIN)/python bench/learning.py
@@ -51,7 +51,7 @@ bench: $(BENCH_INSTALLED)  ## planning beside its peers; the first run; learners
 	$(BIN)/python bench/logic.py
 
 FUZZ_SECONDS ?= 60
-fuzz: $(FUZZ_INSTALLED)  ## every parser on changed and broken texts, for FUZZ_SECONDS (60)
+fuzz: $(FUZZ_INSTALLED)  ## every parser on mutated input, for FUZZ_SECONDS (60)
 	$(BIN)/python fuzz/parsers.py -max_total_time=$(FUZZ_SECONDS)
 
 CAMPAIGN := PYTHONPATH=tests $(BIN)/python -m campaigns
@@ -59,7 +59,7 @@ kill: $(DEV_INSTALLED)  ## random signals to sweeps and to a Ray cluster: the re
 	$(CAMPAIGN).kill
 	$(CAMPAIGN).kill_ray
 
-tamper: $(DEV_INSTALLED)  ## run files whose tables lie: refused, or trained on; never a hang or a crash (30 minutes)
+tamper: $(DEV_INSTALLED)  ## run files with tampered tables: refused, or trained on; never a hang or a crash (30 minutes)
 	$(CAMPAIGN).tamper
 
 PUBLISHED := --protocol as-published
@@ -72,13 +72,13 @@ paper: $(INSTALLED)  ## the paper's table 4 in both protocols, into docs/results
 	$(BIN)/qrmax sweep paper/table4 $(DESCRIBED)
 	$(BIN)/qrmax table paper/table4 $(DESCRIBED) -o docs/results/table4-as-described.md
 
-table6: $(INSTALLED)  ## the paper's table 6 in both protocols, into docs/results (some hours; goes on if broken off)
+table6: $(INSTALLED)  ## the paper's table 6 in both protocols, into docs/results (some hours; resumes if interrupted)
 	$(BIN)/qrmax sweep paper/table6 $(PUBLISHED)
 	$(BIN)/qrmax table paper/table6 $(PUBLISHED) -o docs/results/table6-as-published.md
 	$(BIN)/qrmax sweep paper/table6 $(DESCRIBED)
 	$(BIN)/qrmax table paper/table6 $(DESCRIBED) -o docs/results/table6-as-described.md
 
-bucket: $(DQN_INSTALLED)  ## continuous worlds: the bucket agents and DQN, into docs/results (some hours; goes on if broken off)
+bucket: $(DQN_INSTALLED)  ## continuous worlds: the bucket agents and DQN, into docs/results (some hours; resumes if interrupted)
 	$(BIN)/qrmax sweep paper/bucket
 	$(BIN)/qrmax table paper/bucket -o docs/results/bucket.md
 	$(BIN)/qrmax curves paper/bucket -o docs/results/bucket.png

@@ -82,7 +82,7 @@ def seeds() -> list[tuple[int, str]]:
         (first + number, write_task(load_task(name), suffix))
         for name in task_names()
         for number, suffix in enumerate(WRITTEN)
-        if suffix != ".hoa" or not load_task(name).is_random
+        if suffix != ".hoa" or not load_task(name).is_stochastic
     ]
     others = [(first + 1, RMSPEC), (first + len(WRITTEN), TORO_ICARTE), (0, 'a & !(b | "c d")')]
     models = [(len(PARSERS) - 1, drn.format(LabelledMDP.of(make(name)))) for name in SMALL]

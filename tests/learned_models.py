@@ -29,7 +29,9 @@ def estimates(counter: Counter) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The outcomes of each pair, their probabilities and the mean reward; anything if unknown."""
     n, outcome, tau, rho = counter.counts
     nothing = (n == 0)[:, :, None] & (np.arange(outcome.shape[2]) == 0)
-    moves, rewards = (np.clip(n, 1, most) for most in (counter.for_moves, counter.for_rewards))
+    moves, rewards = (
+        np.clip(n, 1, most) for most in (counter.for_transitions, counter.for_rewards)
+    )
     prob = (tau + nothing) / moves[:, :, None]
     paid = rho / rewards
     return np.maximum(outcome, 0), prob, np.broadcast_to(paid[:, :, None], prob.shape)

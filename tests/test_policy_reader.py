@@ -153,7 +153,7 @@ def test_a_problem_made_of_an_environment_is_acted_on_as_the_environment_shows_i
     check(run, env, tmp_path / "policy.json", episodes=20)
     assert run.evaluate(20, env=env).episodes == run.evaluate(20).episodes == 20
     policy = policy_reader.Policy(tmp_path / "policy.json")
-    with pytest.raises(ValueError, match="none of those trained on"):
+    with pytest.raises(ValueError, match="not in the space trained on"):
         policy.reset(99, [])
 
 
@@ -205,7 +205,7 @@ def test_the_state_of_a_random_task_is_given(tmp_path: Path) -> None:
     )
     policy = policy_reader.Policy(tmp_path / "policy.json")
     policy.reset(2)
-    with pytest.raises(ValueError, match=r"\['key'\] in 'start' is random: give state="):
+    with pytest.raises(ValueError, match=r"\['key'\] in 'start' is stochastic: give state="):
         policy.step(0, ["key"])
 
 
@@ -250,7 +250,7 @@ def test_a_run_loaded_without_its_environment_exports_the_same(tmp_path: Path) -
 def test_networks_are_refused_with_what_to_do_instead(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     run = qrmax.train("dqn", classic("CartPole-v1"), max_steps=20)
-    with pytest.raises(ParameterError, match=r"is no table.*bucket-qrmax"):
+    with pytest.raises(ParameterError, match=r"is not a table.*bucket-qrmax"):
         run.export(tmp_path / "policy.json")
 
 
@@ -285,15 +285,15 @@ def test_a_file_that_was_changed_anywhere_is_refused(small_file: Path, tmp_path:
 def test_what_is_no_policy_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "policy.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match=r"no policy that run.export|Expecting value"):
+    with pytest.raises(ValueError, match=r"not written by run.export|Expecting value"):
         policy_reader.Policy(path)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((16,), "observation 16 is none of those trained on"),
-        ((0.5,), "observation 0.5 is none of those trained on"),
+        ((16,), "observation 16 is not in the space trained on"),
+        ((0.5,), "observation 0.5 is not in the space trained on"),
         ((0, "home"), r"labels are 'home'; needed: a list of names, as \['home'\]"),
         ((0, ["home"], "nowhere"), "nowhere"),
     ],

@@ -11,7 +11,7 @@ def draw(weights: Iterable[float], u: float) -> int:
     If the weights sum to slightly less than `u` due to rounding, the last index with a positive
     weight is drawn, never one of probability 0.
 
-    Arguments:
+    Args:
         weights: the probabilities.
         u: a uniform random number in [0, 1).
 

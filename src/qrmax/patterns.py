@@ -42,7 +42,7 @@ def reach(event: Event) -> Formula:
 def in_order(*events: Event, strict: bool = False) -> Formula:
     """Visit these events in order, with anything in between.
 
-    Arguments:
+    Args:
         *events: propositions or conditions.
         strict: whether each must occur at a later label than the one before.
 
@@ -116,7 +116,7 @@ def respond(trigger: Event, response: Event) -> Formula:
 def at_least(times: int, event: Event, *, separate: bool = False) -> Formula:
     """Make an event occur at least n times, that is, at n labels of the trace.
 
-    Arguments:
+    Args:
         times: n.
         event: a proposition or condition.
         separate: count visits instead of labels: the event must cease to hold between two visits.

@@ -40,7 +40,7 @@ def is_reference(text: str) -> bool:
 def import_object(reference: str, folder: str | os.PathLike[str] | None = None) -> Any:
     """Import a module and return one of its attributes.
 
-    Arguments:
+    Args:
         reference: `module:attribute`; both may have dots.
         folder: where the module may lie, besides the places that Python searches. It is added to
             `sys.path` for good, since the module may import its neighbours later.
@@ -122,7 +122,7 @@ class EntryPoints:
 def _split(reference: str) -> tuple[str, str]:
     if not is_reference(reference):
         raise PluginError(
-            f"{shown(reference)} is no reference; needed: module:attribute, such as mine:Sarsa"
+            f"{shown(reference)} is not a reference; needed: module:attribute, such as mine:Sarsa"
         )
     module, _, attribute = reference.partition(SEPARATOR)
     return module, attribute

@@ -26,7 +26,7 @@ class Policy:
         self.data = data = data if isinstance(data, dict) else {}
         text = json.dumps({**data, "sha256": None}, sort_keys=True).encode()
         if data.get("sha256") != sha256(b"qrmax policy 1" + text).hexdigest():
-            raise ValueError(f"{path}: is damaged, or no policy that run.export(...) wrote")
+            raise ValueError(f"{path}: is damaged, or was not written by run.export(...)")
         self.machine, self.encoder = data["machine"], data["encoder"]
         self.buckets = {tuple(key): i for i, key in enumerate(self.encoder.get("keys", ()))}
         self.label_numbers = {frozenset(label): i for i, label in enumerate(data["labels"])}
@@ -56,7 +56,7 @@ class Policy:
         elif reads and not self.ended:
             targets = next(to for when, to in self.machine["cases"][self.q] if _holds(when, true))
             if len(targets) > 1:
-                raise ValueError(f"{sorted(true)} in {self.state!r} is random: give state=...")
+                raise ValueError(f"{sorted(true)} in {self.state!r} is stochastic: give state=...")
             self.q = targets[0]
         if self.over:
             return None
@@ -70,7 +70,7 @@ class Policy:
         for path, first, size in self.encoder["digits"]:
             digit = reduce(getitem, path, observation)
             if number < 0 or int(digit) != digit or not first <= digit < first + size:
-                raise ValueError(f"the observation {observation!r} is none of those trained on")
+                raise ValueError(f"the observation {observation!r} is not in the space trained on")
             number = number * size + int(digit) - first
         return number
 

@@ -54,7 +54,7 @@ class CounterfactualReplayBuffer(DictReplayBuffer):
     from the `info` of the wrapper. Truncation is not the end of an episode: such a transition
     bootstraps, unless the machine ends the episode.
 
-    Arguments:
+    Args:
         buffer_size: The number of transitions to hold, counterfactual ones included.
         observation_space: The observation space of a `TaskWrapper`.
         action_space: Its action space.
@@ -130,7 +130,7 @@ def _check(space: Any, machine: Any) -> None:
             f"machine is {shown(machine)}; needed: the task of the environment, "
             "replay_buffer_kwargs={'machine': env.machine}"
         )
-    if machine.is_random:
+    if machine.is_stochastic:
         raise ParameterError(
             f"task {machine.name!r} is a stochastic reward machine, and counterfactual experience "
             "needs a deterministic one; use the learner's own replay buffer"

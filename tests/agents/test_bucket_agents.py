@@ -55,7 +55,7 @@ CHANCY = [
 
 
 def is_random(problem: ContinuousProblem) -> bool:
-    return problem.machine.is_random
+    return problem.machine.is_stochastic
 
 
 # --- two speeds
@@ -227,7 +227,7 @@ def test_with_one_bucket_for_each_state_it_is_the_discrete_agent(
     name: str, problem: Problem, t_env: int, t_task: int, tolerance: float
 ) -> None:
     assume(problem.start()[~problem.done()].any())
-    assume(not (agent_class(name).knows_machine and problem.machine.is_random))
+    assume(not (agent_class(name).knows_machine and problem.machine.is_stochastic))
     told = {"t_env": t_env, "tolerance": tolerance, "gamma": 0.8}
     told |= {"t_task": t_task} if name != "rmax" else {}
     assert_same_but_for_room(*play_beside(name, problem, 60, **told))
@@ -429,5 +429,5 @@ def test_an_agent_that_does_not_know_the_machine_works_without_one(name: str) ->
 
 
 def test_agents_that_know_the_machine_refuse_a_random_one() -> None:
-    with pytest.raises(ParameterError, match=r"moves or pays at random.*use 'qrmax'"):
+    with pytest.raises(ParameterError, match=r"stochastic reward machine.*use 'qrmax'"):
         bucket_trial("bucket-qrmax-rm", CHANCY[0])

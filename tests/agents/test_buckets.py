@@ -292,7 +292,7 @@ def test_a_snapshot_brings_its_hyperplanes() -> None:
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("keys", lambda keys: np.concatenate([keys, keys[:1]]), "has two numbers"),
+        ("keys", lambda keys: np.concatenate([keys, keys[:1]]), "is listed twice"),
         ("keys", lambda keys: keys[:, :1], "do not fit"),
         ("rows", lambda rows: rows[1:], "do not fit"),
         ("rows", lambda rows: rows * np.nan, "hyperplane"),

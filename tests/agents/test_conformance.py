@@ -347,7 +347,7 @@ def test_agents_that_know_the_machine_refuse_a_random_one(variant: Variant) -> N
     )
     problem: Problem = errand(machine=random)
     if variant.knows_machine:
-        with pytest.raises(ParameterError, match=r"moves or pays at random.*use 'qrmax'"):
+        with pytest.raises(ParameterError, match=r"stochastic reward machine.*use 'qrmax'"):
             trial(variant, problem)
     else:
         trial(variant, problem).rush(100)

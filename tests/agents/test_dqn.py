@@ -394,7 +394,7 @@ def test_what_cannot_have_been_is_refused(name: str, value: Any) -> None:
     agent = agent_of(buffer_size=50)
     kept = Line(agent).walk(20).agent.snapshot()
     agent.restore(kept)
-    with pytest.raises(ModelError, match="remembered"):
+    with pytest.raises(ModelError, match="replay buffer"):
         agent.restore({**kept, name: np.asarray(value)})
 
 

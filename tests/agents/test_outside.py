@@ -286,7 +286,7 @@ def test_loading_a_run_imports_no_module(folder: Path) -> None:
     del sys.modules["mine"]
     with pytest.raises(PluginError) as caught:
         qrmax.load(folder / "mine.run")
-    for words in ("mine.run: ", "class Sarsa of the module 'mine'", "import mine before"):
+    for words in ("mine.run: ", "class Sarsa of the module 'mine'", "import mine first"):
         assert words in str(caught.value)
     assert "mine" not in sys.modules
     imported("mine")
@@ -370,7 +370,7 @@ def test_an_action_that_is_none_is_refused(action: Any) -> None:
         ([[2] * 3] * 6, "has actions from 2 to 2; allowed: 0 to 1"),
         ([[-1] * 3] * 6, "has actions from -1"),
         (None, "an array of object"),
-        ([[0], [0, 1]], "is no array"),
+        ([[0], [0, 1]], "is not an array"),
     ],
 )
 def test_a_policy_that_does_not_fit_is_refused(policy: Any, words: str) -> None:

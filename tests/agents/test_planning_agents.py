@@ -133,7 +133,7 @@ def test_after_every_update_the_plan_is_that_of_the_counts(
 ) -> None:
     variant = Variant(name)
     assume(problem.start()[~problem.done()].any())
-    assume(not (variant.knows_machine and problem.machine.is_random))
+    assume(not (variant.knows_machine and problem.machine.is_stochastic))
     told = {"gamma": gamma, "t_env": t_env, "t_task": t_task, "v_max": 5000.0, "tolerance": 1e-13}
     tried = trial(variant, problem, seed=seed, **told)
     done = np.zeros(problem.done().shape, dtype=bool)  # where episodes have been seen to end
@@ -255,7 +255,7 @@ def test_a_machine_with_chances_is_learned_to_within_5_percent(seed: int) -> Non
     assert learned == pytest.approx(qrmax.solve(bargain()).q[1, 0, LEFT], rel=0.15)
 
 
-@pytest.mark.filterwarnings("ignore:.*has chance in it")
+@pytest.mark.filterwarnings("ignore:.*stochastic reward machine")
 @pytest.mark.parametrize("seed", MISLED)
 def test_one_try_of_a_machine_with_chances_is_not_enough(seed: int) -> None:
     """What the test above would say if chances were taken for certainties."""

@@ -64,7 +64,7 @@ def test_the_compiled_loop_is_the_python_loop(
     chunks: list[int],
     block: int,
 ) -> None:
-    assume(not (variant.knows_machine and problem.machine.is_random))
+    assume(not (variant.knows_machine and problem.machine.is_stochastic))
     slow = trial(variant, problem, **told).play(steps)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(seeding, "BLOCK", block)  # numbers run out at other places

@@ -241,7 +241,7 @@ def test_a_plan_that_is_kept_up_is_one_made_from_scratch(
     name: str, problem: Problem, seed: int
 ) -> None:
     """Only what can lead to a change is planned for anew, and nothing else would change."""
-    assume(problem.start()[~problem.done()].any() and not problem.machine.is_random)
+    assume(problem.start()[~problem.done()].any() and not problem.machine.is_stochastic)
     kept_up, anew = (trial(name, problem, seed=seed, horizon=6) for _ in range(2))
     for _ in range(60):
         assert isinstance(anew.agent, FiniteHorizon)

@@ -47,7 +47,7 @@ def test_a_word_that_people_try_is_answered_with_what_to_type(word: str, command
 def test_a_misspelt_command_suggests_the_nearest() -> None:
     assert "did you mean 'solve'?" in answer_to("sovle")
     assert "did you mean 'sweep'?" in answer_to("sweeep")
-    assert answer_to("xyzzy") == "No such command 'xyzzy'; what there is to do: qrmax --help"
+    assert answer_to("xyzzy") == "No such command 'xyzzy'; all commands: qrmax --help"
 
 
 def test_a_misspelt_option_suggests_the_nearest() -> None:

@@ -60,7 +60,7 @@ PLAN = ("plan", "office/map1/exp1")
         (["solve", "office/map1"], "such as 'office/map1/exp0', or --task"),
         (["solve", "office//exp1"], "map"),
         (["solve", "ofice/map1/exp5"], "did you mean 'office/map1/exp5'?"),
-        (["solve", "office/map1/exp1", "--map", "map2"], "says already"),
+        (["solve", "office/map1/exp1", "--map", "map2"], "already has a map"),
         (["solve", "office/map1/exp1", "--task", "exp2"], "give office/map1 and --task."),
         (["solve", "frozen-lake/ab", "--task", "F A"], "give frozen-lake and --task."),
         (["solve", "river-swim/patrol", "--slip", "0"], "for office, warehouse and frozen-lake"),

@@ -309,7 +309,7 @@ def test_a_task_done_at_the_start_takes_no_steps(tmp_path: Path) -> None:
     (tmp_path / "coffee.toml").write_text(GOOD_TASK + 'success = ["t"]\n')
     shown = answer("solve", "--map", "my.txt", "--task", "coffee.toml", cwd=tmp_path)
     assert "success         100.00 %" in shown
-    assert "nominal length  0 steps, if nothing slips" in shown
+    assert "nominal length  0 steps, without slips" in shown
 
 
 def test_a_task_with_chance_in_it_is_shown_and_solved(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_a_log_is_appended_to_by_resume_only(call: Call, folder: Path) -> None:
 def test_what_cannot_be_exported_or_logged_is_one_message(call: Call, folder: Path) -> None:
     for arguments, message in [
         (["export", "none.run", "-o", "b.json"], "there is no such file"),
-        (["export", "a.json", "-o", "b.json"], "is damaged, or no file that run.save"),
+        (["export", "a.json", "-o", "b.json"], "is damaged, or was not written by run.save"),
         (["export", "-o", "b.json"], "Which run?"),
         (["export", "office/map0/exp0", "-o", "b.json"], "exp0 -o b.drn"),
         (["export", "a.run", "-o", "b.drn"], "export a.run -o b.json"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from command_line import Done
+from command_line import QRMAX, Done
 from outside_agents import importable, write_entry_points, write_module
 from qrmax.agents import registry
 from qrmax.cli.problems import _complete_agent
@@ -59,3 +60,28 @@ def test_installed_agents_are_listed_and_completed_and_broken_ones_are_said_to_b
     assert "gamma=0.9, alpha=0.1, epsilon=0.1" in shown
     assert "cannot be loaded" in shown
     assert "qrmax doctor" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("qrmax run --agent mi", "mine:Sarsa"),
+        ("qrmax run --agent mine :", "Sarsa"),  # bash splits words at colons
+        ("qrmax run --agent mine : Sa", "Sarsa"),
+        ("qrmax run --agent raises : Ag", ""),  # not imported, and no agent in its source
+        ("qrmax run --agent qrmax-r", "qrmax-rm qrmax-rm-published"),
+    ],
+)
+def test_bash_completes_agents_of_modules_in_this_folder(
+    words: str, completed: str, folder: Path
+) -> None:
+    script = f"""
+        PATH={Path(QRMAX).parent}:$PATH
+        eval "$(qrmax completion bash)"
+        COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+        _qrmax_completion qrmax && echo "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.strip(), done.stderr) == (completed, "")

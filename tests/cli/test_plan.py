@@ -57,11 +57,11 @@ def test_practice_stands_beside_theory() -> None:
         r"memory +0.7 MB of tables\nguarantee +that of R-Max, with",
         text,
     )
-    assert numbers(text, "QR-Max: to know (s, a)") == ["39", "1.34e+7", "5.33e+7"]
-    assert numbers(text, "QR-Max: to know (q, s')") == ["1", "1", "1"]
-    assert numbers(text, "QR-Max: to know everything")[0] == str(225 * 4 * 39 + 225 * 9)
-    assert numbers(text, "R-Max: to know (s, q, a)")[0] == "39"
-    assert numbers(text, "R-Max: to know everything")[0] == str(225 * 9 * 4 * 39)
+    assert numbers(text, "QR-Max: for a known (s, a)") == ["39", "1.34e+7", "5.33e+7"]
+    assert numbers(text, "QR-Max: for a known (q, s')") == ["1", "1", "1"]
+    assert numbers(text, "QR-Max: for a known model")[0] == str(225 * 4 * 39 + 225 * 9)
+    assert numbers(text, "R-Max: for a known (s, q, a)")[0] == "39"
+    assert numbers(text, "R-Max: for a known model")[0] == str(225 * 9 * 4 * 39)
     assert numbers(text, "QR-Max  ") == ["204525", str(225 * 4 * 3 + 225 * 9)]
     assert numbers(text, "UCBVI") == ["2.02e+8", str(225 * 9 * 4 * 3 + 1000 * 225 * 9)]
 
@@ -106,11 +106,11 @@ def test_the_largest_reward_is_that_of_the_problem_unless_given() -> None:
     [
         (
             ["--r-max", "0.5"],
-            "rewards from 0 to 0.5; a step of 'office/map3/exp5' can have a reward",
+            "rewards from 0 to 0.5; those of 'office/map3/exp5' range",
         ),
         (
             ["--decoration-penalty", "100"],
-            "can have a reward from -100 to 1, so nothing here is guaranteed",
+            "range from -100 to 1, so these bounds do not hold",
         ),
     ],
 )
@@ -121,7 +121,7 @@ def test_rewards_that_the_theory_does_not_allow_are_a_warning(
     assert done.returncode == 0
     assert done.stderr.startswith("warning: the theory assumes rewards from 0 to ")
     assert words in done.stderr
-    assert "QR-Max: to know everything" in done.stdout
+    assert "QR-Max: for a known model" in done.stdout
 
 
 def test_episodes_are_as_long_as_the_problem_says_or_as_given() -> None:
@@ -136,7 +136,7 @@ def test_maps_of_your_own_and_accuracies_beyond_reason_are_welcome(tmp_path: Pat
     mine = ("plan", "--map", "mine.txt", "--task", "exp1", "--epsilon", "1e-300")
     assert as_json(*mine, cwd=tmp_path)["sizes"]["states"] == 3
     text = answer(*mine, cwd=tmp_path)
-    assert numbers(text, "QR-Max: to know (s, a)")[1] == "7.90e+604"  # 8 (4e301)^2 ln 480
+    assert numbers(text, "QR-Max: for a known (s, a)")[1] == "7.90e+604"  # 8 (4e301)^2 ln 480
 
 
 def test_the_worlds_of_others_are_planned_for_too() -> None:

@@ -65,14 +65,14 @@ def test_a_run_with_stages_is_judged_by_them_and_says_what_the_first_alone_bring
     problem = qrmax.make("office/map0/exp0")
     same = qrmax.train("ucbvi-b-rm", problem, horizon=50)
     found = figures(*HORIZON)
-    judged = qrmax.evaluate(problem, same.recommendation, gamma=1.0)
+    evaluated = qrmax.evaluate(problem, same.recommendation, gamma=1.0)
     alone = qrmax.evaluate(problem, same.policy, gamma=1.0, max_episode_steps=50)
     assert (found["steps"], found["gap"]) == (same.steps, same.gap)
-    assert found["start_value"] == judged.start_value
+    assert found["start_value"] == evaluated.start_value
     assert found["stage_0"]["start_value"] == alone.start_value
-    assert alone.start_value != judged.start_value
+    assert alone.start_value != evaluated.start_value
     text = run("run", *HORIZON, "--show").stdout
-    assert re.search(r"^judged +with its policy of 50 stages, gamma 1$", text, re.MULTILINE)
+    assert re.search(r"^evaluated +with its policy of 50 stages, gamma 1$", text, re.MULTILINE)
     assert re.search(r"^stage 0 alone +\d.\d\d % success", text, re.MULTILINE)
     assert "\nthe policy of stage 0\n" in text
 
@@ -83,7 +83,7 @@ def test_the_best_for_so_many_steps_is_solved_for(show: list[str]) -> None:
     text = run("solve", "office/map0/exp0", "--horizon", "50", "--gamma", "1", *show).stdout
     assert f"{best.start_value:.6g}  (gamma 1, episodes of 50 steps)" in text
     assert "3.95 %  within 50 steps" in text
-    assert ("the first of all steps; later ones may differ" in text) == bool(show)
+    assert ("the policy of stage 0; later stages may differ" in text) == bool(show)
 
 
 def test_a_horizon_longer_than_the_episodes_of_the_world_is_no_longer() -> None:
@@ -193,7 +193,7 @@ def test_a_saved_run_goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert qrmax.load(tmp_path / "some.run").steps == whole["steps"]  # it was saved again
     again = run("run", "--resume", "some.run", cwd=tmp_path)
     assert again.returncode == 0
-    assert "has met its rule; there is nothing more to do" in again.stderr
+    assert "has met its stopping rule; there is nothing to resume" in again.stderr
 
 
 def test_going_on_without_steps_left_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_ctrl_c_saves_and_exits_with_130(tmp_path: Path) -> None:
     out, err = started.communicate(timeout=60)
     assert started.returncode == 130
     assert out == ""
-    assert "go on with: qrmax run --resume broken-off.run" in err
+    assert "resume with: qrmax run --resume broken-off.run" in err
     kept = qrmax.load(tmp_path / "broken-off.run")
     assert 0 < kept.trained < 400_000_000
     same = qrmax.train(
@@ -250,7 +250,7 @@ def test_a_map_and_a_task_of_ones_own(tmp_path: Path) -> None:
     assert found["reason"] == "exact"
     settings = found["settings"]
     assert isinstance(settings, dict)
-    assert settings["r_max"] == 2.0  # the most that a step can pay
+    assert settings["r_max"] == 2.0  # the largest reward of a step
 
 
 def test_list_agents_tells_what_they_assume_and_can_be_told() -> None:
@@ -287,7 +287,7 @@ def test_what_real_positions_bring_is_shown_beside_the_optimum_and_on_the_map() 
     )
     assert re.search(r"^mean length +\d\d\.\d steps, of successful episodes$", text, re.MULTILINE)
     assert re.search(r"^buckets +12$", text, re.MULTILINE)  # B is in the 12th
-    assert "in the middle of each cell\n\ntask state start\n" in text
+    assert "at the centre of each cell\n\ntask state start\n" in text
 
 
 def test_the_best_moves_between_real_positions_are_shown_on_the_map() -> None:
@@ -316,12 +316,12 @@ def test_a_saved_run_in_buckets_goes_on_as_if_it_had_not_stopped(tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([*LINE[:1], "--agent", "qrmax"], "for real observations there are: bucket-qrmax"),
-        (["office/map1/exp1", "--agent", "bucket-qrmax"], "for numbered states there are"),
+        ([*LINE[:1], "--agent", "qrmax"], "for real-valued observations there are: bucket-qrmax"),
+        (["office/map1/exp1", "--agent", "bucket-qrmax"], "for discrete states there are"),
         ([*LINE, "--slip", "0.1"], "--slip is for office, warehouse and frozen-lake worlds."),
         (["office/map1/exp1", "--noise", "0.1"], "--noise is for continuous worlds."),
         ([*LINE, "--noise", "-1"], "noise is -1"),
-        ([*LINE, "--stop", "exact"], "nothing is exact"),
+        ([*LINE, "--stop", "exact"], "are evaluated by sampling"),
         ([*LINE, "--max-episodes", "0"], "--max-episodes is 0"),
         (["continuous/lin/ab"], "did you mean 'continuous/line/ab'?"),
     ],
@@ -356,5 +356,5 @@ def test_the_optimum_of_a_plane_is_solved_for() -> None:
     assert found["success_error"] == best.error.success
     text = run("solve", "continuous/line/ab", "--gamma", "0.95").stdout
     assert re.search(
-        r"^start value +0\.349\d*  \(gamma 0.95; .* half as fine\)$", text, re.MULTILINE
+        r"^start value +0\.349\d*  \(gamma 0.95; .* at half the resolution\)$", text, re.MULTILINE
     )

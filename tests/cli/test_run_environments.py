@@ -24,7 +24,7 @@ def test_an_environment_is_trained_on(tmp_path: Path) -> None:
     assert (found["env"], found["trained"]) == ("FrozenLake-v1", 400)
     assert found["last_check"]["step"] == 400
     told = run(*words[:-1], "--stop", "budget", cwd=tmp_path)
-    assert told.stdout.split()[:2] == ["environment", "FrozenLake-v1"]
+    assert told.stdout.split()[2:4] == ["environment", "FrozenLake-v1"]
     assert "the budget" in told.stdout
 
 
@@ -46,7 +46,7 @@ BAD = {
     "another environment": (["--env", "FrozenLak-v1", "--labelling", "a:b"], "FrozenLake-v1"),
     "continuous actions": (
         ["--env", "Pendulum-v1", "--labelling", "bad_cliff:corner"],
-        "numbered actions",
+        "discrete actions",
     ),
     "a rule that needs the optimum": (
         ["--labelling", "bad_cliff:corner", "--stop", "exact"],
@@ -71,3 +71,20 @@ def test_bad_input_is_an_error_with_exit_code_2_and_nothing_written(
 def test_options_of_environments_need_one(tmp_path: Path) -> None:
     done = run("run", "office/map1/exp1", "--labelling", "mine:labels", cwd=tmp_path)
     assert (done.returncode, "--labelling is for --env" in done.stderr) == (2, True)
+
+
+def test_the_result_of_an_environment_has_the_facts_of_one_on_a_problem(tmp_path: Path) -> None:
+    write_module(tmp_path, "told_cliff", CLIFF)
+    words = ["--env", "CliffWalking-v1", "--labelling", "told_cliff:labels", "--task", "F goal"]
+    words += ["--agent", "qrm", "--env-option", "max_episode_steps=1000", "--max-steps", "2000"]
+    done = run("run", *words, "--quiet", "--seed", "3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    facts = {line[:13].strip(): line[13:].strip() for line in done.stdout.splitlines()}
+    assert (facts["agent"], facts["environment"]) == ("qrm", "CliffWalking-v1")
+    assert (facts["task"], facts["seed"]) == ("F goal", "3")
+    assert facts["steps"] == "2,000, the budget: the rule 'reaches' was not met"
+    assert facts["length"] == "1,000.0"
+    assert facts["success"].startswith("0.00 %  [0.00 % to")
+    assert facts["stopped by"] == "budget"
+    assert "of learning" in facts["seconds"]
+    assert "e+0" not in done.stdout

@@ -113,7 +113,7 @@ def test_a_problem_is_shown_as_its_task_on_its_map() -> None:
 def test_a_task_that_cannot_be_done_on_a_map_is_said_to_be_so() -> None:
     done = run("show", "task", "F(A & B)", "--map", "map1")
     assert done.returncode == 0
-    assert done.stderr == "warning: no success of F(A & B) can be reached on map1\n"
+    assert done.stderr == "warning: no success state of F(A & B) is reachable on map1\n"
     assert "satisfied" not in done.stdout
 
 

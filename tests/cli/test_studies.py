@@ -108,13 +108,13 @@ def test_a_bad_study_is_a_message_for_each_mistake_and_nothing_is_created(
         (["sweep", "tiny.toml", "--address", "auto"], "address is for the backend 'ray'"),
         (["sweep", "tiny.toml", "--only", "qrmax"], "not of the form KEY=PATTERN"),
         (["sweep", "tiny.toml", "--only", "agnet=qrmax"], "did you mean 'agent'?"),
-        (["sweep", "tiny.toml", "--only", "agent=rmax"], "nothing of 'tiny' fits"),
+        (["sweep", "tiny.toml", "--only", "agent=rmax"], "no run of 'tiny' matches"),
         (["sweep", "tiny.toml", "--checkpoint-every", "0"], "--checkpoint-every is 0.0"),
         (["sweep", "tiny.toml", "-o", "tiny.toml"], "is a file"),
         (["sweep", "tiny.toml", "-o", "tiny.toml/x"], "cannot be written: Not a directory"),
         (["plan", "none.toml"], "none.toml: cannot be read: No such file"),
         (["plan", "tiny.toml", "--workers", "-3"], "workers is -3"),
-        (["plan", "tiny.toml", "--only", "agent=rmax"], "nothing of 'tiny' fits"),
+        (["plan", "tiny.toml", "--only", "agent=rmax"], "no run of 'tiny' matches"),
         (["plan", "tiny.toml", "--protocol", "x"], "unknown protocol 'x'"),
         (["plan", "office/map1/exp1", "--protocol", "as-described"], "--protocol is for studies"),
         (["plan", "office/map1/exp1", "-o", "x"], "--output is for studies"),
@@ -217,15 +217,15 @@ def test_damage_is_told_by_status_and_results_with_exit_code_1(copy: Path) -> No
     shutil.rmtree(gone)
     done = run("status", "results/tiny", cwd=copy)
     assert done.returncode == 1
-    assert f"damaged: results/tiny/runs/{hurt.name}: run.json is no JSON" in done.stderr
+    assert f"damaged: results/tiny/runs/{hurt.name}: run.json is not the JSON" in done.stderr
     assert "2 of 4 runs done, 0 failed, 2 left" in done.stdout
     done = run("results", "results/tiny", cwd=copy)
     assert done.returncode == 1
-    assert f"damaged: results/tiny/runs/{hurt.name}: run.json is no JSON" in done.stderr
+    assert f"damaged: results/tiny/runs/{hurt.name}: run.json is not the JSON" in done.stderr
     assert len(done.stdout.splitlines()) == 3
     done = run("sweep", "tiny.toml", "--workers", "1", cwd=copy)
     assert (done.returncode, done.stdout) == (0, "results/tiny: 4 runs done\n")
-    assert f"warning: results/tiny/runs/{hurt.name}: run.json is no JSON" in done.stderr
+    assert f"warning: results/tiny/runs/{hurt.name}: run.json is not the JSON" in done.stderr
 
 
 def test_results_in_every_format_are_the_same_table(
@@ -347,7 +347,7 @@ def test_a_plan_says_what_is_done_and_what_is_left(copy: Path) -> None:
     assert re.search(r"^time +nothing left to run$", done.stdout, re.MULTILINE)
     assert re.search(r"^results +results/tiny$", done.stdout, re.MULTILINE)
     assert re.search(r"^seeds +0, 1$", done.stdout, re.MULTILINE)
-    assert "up to 600 steps, a check every 100" in done.stdout
+    assert "up to 600 steps, evaluated every 100" in done.stdout
     assert "exact (in_a_row 3, within 0.05)" in done.stdout
     last = qrmax.results(copy / "results" / "tiny")["id"][-1]
     shutil.rmtree(copy / "results" / "tiny" / "runs" / last)

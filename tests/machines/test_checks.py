@@ -86,7 +86,7 @@ def test_a_proposition_that_is_misspelt_is_answered_with_the_nearest() -> None:
 
 def test_a_task_that_is_over_before_it_begins() -> None:
     assert kinds(Edge("s", "!a", "t")) == [
-        "at once: if nothing is true at the start, it is over in 't'"
+        "at once: if no proposition is true at the start, it ends in 't'"
     ]
     assert kinds(Edge("s", "!a", "t"), consume_initial=False) == []
     (finding,) = check_task("G !decoration")

@@ -58,15 +58,15 @@ def test_alternatives_of_a_certain_edge_are_shadowed() -> None:
     for later in (1.0, 0.5):
         task = machine(Edge("s", "a", "t", 1.0), Edge("s", "a", "u", 2.0, later))
         assert task.outcomes("s", {"a"}) == (Outcome(1.0, "t", 1.0),)
-        assert not task.is_random
+        assert not task.is_stochastic
 
 
 def test_a_machine_is_random_where_some_event_has_several_outcomes() -> None:
-    assert pick_up(0.8).is_random
-    assert machine(half("t"), half("u")).is_random
-    assert not pick_up(1.0).is_random
-    assert not coffee_task().is_random
-    assert not machine().is_random
+    assert pick_up(0.8).is_stochastic
+    assert machine(half("t"), half("u")).is_stochastic
+    assert not pick_up(1.0).is_stochastic
+    assert not coffee_task().is_stochastic
+    assert not machine().is_stochastic
 
 
 @pytest.mark.parametrize("chances", [[1 / 3] * 3, [0.1, 0.2, 0.7], [0.5, 0.5 - 1e-10], [0.1] * 10])
@@ -80,7 +80,7 @@ def test_probabilities_that_miss_1_by_rounding_add_up_to_1(chances: list[float])
 def test_an_edge_that_is_certain_but_for_rounding_is_certain() -> None:
     task = machine(Edge("s", "a", "t", 0.0, 1.0 - 1e-12))
     assert task.outcomes("s", {"a"}) == (Outcome(1.0, "t", 0.0),)
-    assert not task.is_random
+    assert not task.is_stochastic
 
 
 def test_every_outcome_can_be_reached() -> None:
@@ -170,7 +170,7 @@ def test_probabilities_that_sum_to_more_than_1_are_refused_with_state_guard_and_
 
 
 def test_alternatives_do_not_overlap_for_a_strict_machine_but_other_edges_do() -> None:
-    assert machine(half("t"), half("u"), strict=True).is_random
+    assert machine(half("t"), half("u"), strict=True).is_stochastic
     for rival in (Edge("s", "a | b", "v"), half("v", guard="a & b")):
         with pytest.raises(TaskError, match="strict, but two edges of 's' overlap"):
             machine(half("t"), rival, strict=True)

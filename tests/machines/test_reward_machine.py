@@ -129,7 +129,7 @@ def test_the_table_lists_the_outcomes_and_pads_them_with_staying_for_nothing(
 ) -> None:
     table = task.table(LABELS)
     width = table.prob.shape[2]
-    assert (width > 1) == task.is_random
+    assert (width > 1) == task.is_stochastic
     for q, state in enumerate(task.states):
         for number, label in enumerate(LABELS):
             outcomes = task.outcomes(state, label)

@@ -172,7 +172,9 @@ def test_given_and_learned_models_share_their_kernels() -> None:
         kernels._sweep,
         kernels._lay_out,
     ):
-        assert len(kernel.signatures) <= 1, kernel.py_func.__name__
+        # other tests of this process may have planned with bonuses, which is a form of its own
+        plain = [form for form in kernel.signatures if "Exploration" not in str(form)]
+        assert len(plain) <= 1, kernel.py_func.__name__
 
 
 def test_gains_in_numpy_are_those_of_the_kernels() -> None:

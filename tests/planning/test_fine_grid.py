@@ -241,7 +241,7 @@ def test_actions_are_the_best_at_the_points_and_between_them() -> None:
     [
         ([[np.nan]], [0], ObservationError, "nan in dimension 0"),
         ([[0.1, 0.2]], [0], ObservationError, "has 2 numbers; needed: 1"),
-        ("here", [0], ObservationError, "are no vectors of 1 numbers"),
+        ("here", [0], ObservationError, "are not vectors of 1 numbers"),
         (0.1, [0], ObservationError, "needed: many of them"),
         ([[0.1]], [3], ParameterError, r"q is \[3\]; needed: a whole number from 0 to 2"),
         ([[0.1]], [-1], ParameterError, "from 0 to 2"),
@@ -301,7 +301,7 @@ def test_where_the_error_is_large_the_grid_is_cut_finer(monkeypatch: pytest.Monk
 def test_an_optimum_that_is_not_known_well_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qrmax.planning.fine_grid.AFFORDABLE", 1000)
     problem = qrmax.make("continuous/frozen-lake/abc", noise=0.3)
-    with pytest.warns(QRMaxWarning, match=r"is not known well: .* larger per_cell than 3"):
+    with pytest.warns(QRMaxWarning, match=r"is inaccurate: .* larger per_cell than 3"):
         solve_continuous(problem, 0.95)
 
 
@@ -327,7 +327,7 @@ def test_a_grid_that_cannot_be_is_refused(per_cell: Any) -> None:
 
 
 def test_a_grid_that_would_take_too_much_memory_is_refused() -> None:
-    with pytest.raises(ParameterError, match="Take fewer parts, or less noise"):
+    with pytest.raises(ParameterError, match="Give fewer parts, or less noise"):
         discretise(qrmax.make("continuous/office/map3/exp5", noise=3.0), 64)
 
 

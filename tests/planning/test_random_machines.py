@@ -86,7 +86,7 @@ def test_the_nominal_run_takes_the_likeliest_outcome_of_the_machine() -> None:
 
 def test_the_nominal_problem_keeps_the_chances_of_its_machine() -> None:
     nominal = shop(pick_up(0.8)).nominal()
-    assert nominal.machine.is_random
+    assert nominal.machine.is_stochastic
     assert qrmax.solve(nominal).start_value == pytest.approx(0.8 / (1 - 0.9 * 0.2))
 
 

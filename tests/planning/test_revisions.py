@@ -315,8 +315,8 @@ def test_bonuses_and_values_of_the_unknown_grow_with_the_planner() -> None:
     [
         ((0, 0, [2], [1.0], 0.0), "action 0 in state 0: an outcome is not one of 0 to 1"),
         ((0, 0, [0, 1], [1.0], 0.0), "action 0 in state 0: 2 outcomes and 1 probabilities"),
-        ((0, 0, [0, 1], [0.9, 0.9], 0.0), "probabilities are not those of a distribution"),
-        ((0, 0, [0], [float("nan")], 0.0), "probabilities are not those of a distribution"),
+        ((0, 0, [0, 1], [0.9, 0.9], 0.0), "probabilities are not a distribution"),
+        ((0, 0, [0], [float("nan")], 0.0), "probabilities are not a distribution"),
         ((0, 0, [0], [1.0], float("inf")), "the mean reward is inf; allowed: a finite number"),
         ((-1, 0, [0], [1.0], 0.0), "state -1 is not one of 0 to 1"),
         ((0, 1, [0], [1.0], 0.0), "action 1 is not one of 0 to 0"),
@@ -331,7 +331,7 @@ def test_an_estimate_that_makes_no_sense_is_refused(told: tuple, words: str) -> 
 
 def test_bonuses_that_make_no_sense_are_refused() -> None:
     planner = IncrementalPlanner(2, 1, 1, gamma=0.5, optimistic=1.0)
-    with pytest.raises(ModelError, match="inf is no bonus"):
+    with pytest.raises(ModelError, match="inf is not a bonus"):
         planner.set_bonus(0, 0, float("inf"))
     with pytest.raises(ModelError, match="state 2 is not one of 0 to 1"):
         planner.set_unknown(2, 0, 1.0)

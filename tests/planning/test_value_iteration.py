@@ -123,7 +123,7 @@ def test_what_does_not_settle_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(policy_systems, "LARGE", 0)
     monkeypatch.setattr(policy_systems, "TOO_LARGE", 0)
     monkeypatch.setattr(policy_systems, "KRYLOV_STEPS", 0)
-    with pytest.raises(ConvergenceError, match="did not settle"):
+    with pytest.raises(ConvergenceError, match="did not converge"):
         solve_model(model_of(ring([1.0, -3.0, 0.5, 2.0])), 0.99999, max_turns=2)
 
 

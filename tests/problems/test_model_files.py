@@ -190,11 +190,11 @@ GOOD = drn.format(qrmax.LabelledMDP.of(errand()))
     [
         ("@type: MDP", "@type: CTMC", "line 1: a model of type 'CTMC'; allowed: MDP, DTMC"),
         ("@parameters\n", "@parameters\np", "line 3: the model has parameters"),
-        ("@nr_states\n12", "@nr_states\nx", "'x' is no whole number"),
+        ("@nr_states\n12", "@nr_states\nx", "'x' is not a whole number"),
         ("@nr_states\n12", "@nr_states\n13", "@nr_states is 13, and 12 are listed"),
         ("state 1 ", "state 2 ", "state 2; states are numbered: 1 is next"),
         ("\t1 : 1\n", "\t1 : one\n", "expected 'state N', 'action NAME' or 'N : PROBABILITY'"),
-        ("\t1 : 1\n", "\t1 : 1/0\n", "'1/0' is no number"),
+        ("\t1 : 1\n", "\t1 : 1/0\n", "'1/0' is not a number"),
         ("\t1 : 1\n", "\t1 : -1\n", "a probability of -1; allowed: 0 to 1"),
         ("\t1 : 1\n", "\t1 : 0.5\n", "the probabilities of a choice sum to 0.5; needed: 1"),
         ("\t1 : 1\n", "\t77 : 1\n", "this choice leads to state 77; there are 12 states"),

@@ -33,9 +33,9 @@ def test_bounds_beyond_reason_are_none() -> None:
         ([[0.5, 1.0], [0.5, 1.0]], "has 4 numbers; needed: 2"),
         ([np.nan, 0.0], "has nan in dimension 0"),
         ([0.0, -np.inf], "has -inf in dimension 1"),
-        ("left", "no vector of 2 numbers"),
+        ("left", "not a vector of 2 numbers"),
         (None, "has nan in dimension 0|has 1 numbers"),
-        ([1.0, "x"], "no vector"),
+        ([1.0, "x"], "not a vector"),
         ([[0.5, 1.0]], r"has the shape \(1, 2\); needed: \(2,\)"),
     ],
 )

@@ -156,9 +156,9 @@ def test_planes_with_walls_all_around_are_planes(plane: Plane) -> None:
     [
         ({"columns": 5}, "12 cells in 5 columns"),
         ({"columns": 0}, "12 cells in 0 columns"),
-        ({"noise": np.array([0.1])}, r"noise is not made of finite numbers of shape \(2,\)"),
+        ({"noise": np.array([0.1])}, r"noise is not an array of finite numbers of shape \(2,\)"),
         ({"noise": np.array([0.1, -0.1])}, "noise below 0"),
-        ({"direction": np.array([[np.nan, 0.0]])}, "direction is not made of finite numbers"),
+        ({"direction": np.array([[np.nan, 0.0]])}, "direction is not an array of finite numbers"),
         ({"direction": np.zeros((0, 2))}, "direction is not"),
         ({"reward": np.zeros(3)}, r"reward is not .* shape \(12,\)"),
         ({"scale": np.ones(3)}, "scale is not"),

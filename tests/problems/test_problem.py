@@ -97,7 +97,7 @@ def test_a_proposition_that_is_misspelt_is_warned_of_with_the_nearest() -> None:
 
 
 def test_a_success_that_no_edge_leads_to_is_warned_of() -> None:
-    with pytest.warns(qrmax.QRMaxWarning, match="can never succeed: no edge leads on to 'ther'"):
+    with pytest.warns(qrmax.QRMaxWarning, match="can never succeed: no edge leads to 'ther'"):
         qrmax.Problem(two_rooms(), go_home("ther"), [set(), {"home"}], [0, 1])
 
 

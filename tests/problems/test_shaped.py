@@ -28,38 +28,38 @@ def test_a_problem_of_a_shaped_task_is_judged_by_the_plain_one() -> None:
     plain = qrmax.make("office/map1", task=task)
     shaped = qrmax.make("office/map1", task=task.shaped(0.9, world_ends="decoration"))
     assert (plain.name, shaped.name) == ("office/map1/exp3", "office/map1/exp3 (shaped)")
-    judged = shaped.judged
-    assert judged.machine is task
-    assert judged.name == plain.name
-    assert judged.mdp is shaped.mdp
+    evaluated = shaped.unshaped
+    assert evaluated.machine is task
+    assert evaluated.name == plain.name
+    assert evaluated.mdp is shaped.mdp
     policy = qrmax.solve(shaped).policy
-    assert qrmax.evaluate(judged, policy) == qrmax.evaluate(plain, policy)
-    assert qrmax.evaluate(judged, policy).start_value == pytest.approx(
+    assert qrmax.evaluate(evaluated, policy) == qrmax.evaluate(plain, policy)
+    assert qrmax.evaluate(evaluated, policy).start_value == pytest.approx(
         qrmax.solve(plain).start_value
     )
 
 
 def test_a_problem_of_a_plain_task_is_judged_by_itself() -> None:
     problem = errand()
-    assert problem.judged is problem
+    assert problem.unshaped is problem
     plane = walk(". A")
-    assert plane.judged is plane
+    assert plane.unshaped is plane
 
 
 def test_what_judges_a_nominal_problem_is_nominal_too() -> None:
     problem = errand(slip=0.3, machine=fetch_and_leave().shaped(0.9))
-    assert problem.judged.mdp is problem.mdp
-    judged = problem.nominal().judged
-    assert judged.machine.shaping is None
-    assert judged.mdp.prob.min() == 1.0
+    assert problem.unshaped.mdp is problem.mdp
+    evaluated = problem.nominal().unshaped
+    assert evaluated.machine.shaping is None
+    assert evaluated.mdp.prob.min() == 1.0
 
 
 def test_a_plane_with_a_shaped_task_is_judged_by_the_plain_one() -> None:
     task = walk(". A").machine
     shaped = walk(". A", task.shaped(0.9))
-    assert shaped.judged.machine is task
-    assert shaped.judged.table.reward.max() == 1.0
-    assert shaped.name == shaped.judged.name + " (shaped)"
+    assert shaped.unshaped.machine is task
+    assert shaped.unshaped.table.reward.max() == 1.0
+    assert shaped.name == shaped.unshaped.name + " (shaped)"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_shaped_task_has_the_problem_named_like_the_plain_one_and_shaped(
     ends = "decoration" if name.startswith("office") else "false"
     shaped = qrmax.make(name, task=machine.shaped(0.9, world_ends=ends))
     assert shaped.name == plain.name + " (shaped)"
-    assert shaped.judged.name == plain.name
+    assert shaped.unshaped.name == plain.name
 
 
 # --- where the world ends

@@ -73,7 +73,7 @@ def test_states_that_the_map_does_not_lead_to_are_left_out() -> None:
     problem = qrmax.make(map="map1", task=task)
     shown = moves_on_map(problem, always(problem), width=80)
     assert shown.count("task state ") == 1 + shown.count("left out")
-    assert "left out: 1 task state that" in shown
+    assert "left out: 1 task state unreachable" in shown
 
 
 def test_a_wide_map_without_walls_is_drawn_closer() -> None:
@@ -110,5 +110,5 @@ def test_colours_change_nothing_but_the_colour(
 
 def test_where_there_is_no_map_there_is_an_error() -> None:
     problem = qrmax.make("river-swim/patrol")
-    with pytest.raises(ParameterError, match="has no map to show moves on"):
+    with pytest.raises(ParameterError, match="has no map to show a policy on"):
         moves_on_map(problem, always(problem))

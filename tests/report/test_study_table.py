@@ -1,4 +1,4 @@
-"""What the page of a study says of how its learners are judged."""
+"""What the page of a study says of how its learners are evaluated."""
 
 from __future__ import annotations
 

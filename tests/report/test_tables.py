@@ -120,7 +120,7 @@ def test_a_failed_run_is_not_in_the_mean_and_is_named() -> None:
     assert cell(rows) == "150 ± 71; n = 2 of 3"
     page = table(rows).markdown()
     assert "- map1 exp1, rmax: 1 failed\n" in page
-    assert "3 runs each, or n where a cell has fewer" in page
+    assert "3 runs each, or n if a cell has fewer" in page
 
 
 def test_a_run_that_others_have_is_missed() -> None:
@@ -174,9 +174,9 @@ def test_intervals_reach_down_to_the_check_before() -> None:
 def test_the_table_says_how_far_apart_the_checks_were() -> None:
     rows = [*runs("rmax", (3000,), **EVERY_1000), *runs("qrm", (3000,), evaluate_every=500)]
     for text in (table(rows[:1]).markdown(), table(rows[:1]).latex()):
-        assert "policies were checked every 1,000 steps" in text
-    assert "checked every 500 or 1,000 steps" in table(rows).markdown()
-    assert "checked every" not in table(runs(steps=(3000,))).markdown()
+        assert "policies were evaluated every 1,000 steps" in text
+    assert "evaluated every 500 or 1,000 steps" in table(rows).markdown()
+    assert "evaluated every" not in table(runs(steps=(3000,))).markdown()
 
 
 # --- the page
@@ -247,8 +247,8 @@ def test_the_page_says_what_it_was_made_by() -> None:
     assert (title, about) == ("# Steps", "Slips in training.")
     assert origin == (
         "Made by `qrmax study run mine` with qrmax 0.1.0 at commit abc1234; seeds 0 to 2; steps: "
-        "mean ± standard deviation of the runs that got there, 3 runs each. Runs that hit their "
-        "budget are not in the mean; `>=` stands before the budget."
+        "mean ± standard deviation of runs that met the stopping rule, 3 runs each. Runs that "
+        "hit their budget are not in the mean; `>=` precedes the budget."
     )
 
 
@@ -474,10 +474,10 @@ def test_layouts_that_make_no_sense_are_refused(settings: dict[str, Any], messag
         (runs(steps=(1,)) * 2, "rmax on office/map1/exp1, seed 0: there are two such runs"),
         (
             [*runs(steps=(1, 2))[1:], *runs(steps=(1,), max_steps=5)],
-            "seed 0: a budget of 5 steps, where seed 1 has 2000000",
+            "seed 0: a budget of 5 steps, while seed 1 has 2000000",
         ),
         (runs(steps=(1,), status="lost"), "the status of rmax on .*, seed 0, is 'lost'"),
-        ([*runs(steps=(1,)), *runs(steps=(1, 2), reached=None)[1:]], "seed 1: done, but not"),
+        ([*runs(steps=(1,)), *runs(steps=(1, 2), reached=None)[1:]], "seed 1: done, but without"),
     ],
 )
 def test_results_that_contradict_themselves_are_refused(rows: Rows, message: str) -> None:
@@ -507,7 +507,7 @@ def test_where_the_budget_was_hit_the_last_success_can_be_shown() -> None:
     for row, share in zip(rows, (0.2, 0.4, 1.0, 1.0), strict=True):
         row["success"] = share
     page = table(rows, shows_success=True).markdown()
-    assert "## Success where the budget was hit" in page
+    assert "## Success of runs that hit the budget" in page
     assert grid(page, 1) == [["problem", "rmax", "qrmax"], ["map1 exp1", "30 % (20 to 40)", ""]]
     assert "## Success" not in table(rows).markdown()
     assert "## Success" not in table(rows[2:], shows_success=True).markdown()

@@ -94,7 +94,7 @@ def test_a_run_that_is_interrupted_begins_again_and_says_so(folder: Path, tmp_pa
             if isinstance(event, Noted):
                 notes.append(event.message)
     [note] = notes
-    assert "it begins again with the next sweep, as an environment cannot be restored" in note
+    assert "it restarts in the next sweep, as an environment cannot be restored" in note
     assert not [*tmp_path.glob("runs/*")]
 
 
@@ -178,7 +178,7 @@ WRONG = {
     "wrong option": (f"{{ {LAKE}, options = {{ slippery = 1 }} }}", "cannot be made"),
     "continuous actions": (
         '{ env = "Pendulum-v1", task = "F a", labels = "cliff_code:corner" }',
-        "numbered actions",
+        "discrete actions",
     ),
     "no wrapper": (f'{{ {LAKE}, wrappers = ["cliff_code:no_wrapper"] }}', "makes 3; needed"),
     "a wrapper that is a number": (f"{{ {LAKE}, wrappers = [3] }}", "wrapper is 3"),

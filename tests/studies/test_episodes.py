@@ -55,7 +55,7 @@ def test_a_study_counts_episodes_and_says_so(tmp_path: Path) -> None:
     page = study_table(study, tmp_path / "results").markdown()
     assert "episodes: mean ± standard deviation" in page
     assert ">= 40 (2 of 2)" in page
-    assert re.search(r"Policies were checked every [\d,]+ steps; episodes are counted", page)
+    assert re.search(r"Policies were evaluated every [\d,]+ steps; episodes are counted", page)
     assert f"{seeing['episodes'].mean():,.0f} ±" in page
 
 
@@ -96,7 +96,7 @@ def test_curves_count_episodes(tmp_path: Path) -> None:
         ('"continuous/office"', '"continuous/line/ab"', "continuous/line/ab"),
         ('{ name = "continuous/office", map', '"continuous/lane/ab", { map', "continuous/line/ab"),
         ("slip = 0.1", "steep = 0.1", "did you mean 'step'"),
-        ('"success", episodes', '"exact", within = 0.1 } # ', "nothing is exact"),
+        ('"success", episodes', '"exact", within = 0.1 } # ', "are evaluated by sampling"),
         ('agent = "bucket-qrmax", grid', 'agent = "bucket-rmax", griddy', "'grid'"),
     ],
 )
@@ -128,4 +128,4 @@ def test_a_plan_says_where_steps_may_end_before_the_episodes_do(
     (tmp_path / "row.toml").write_text(text)
     planned = run("plan", "row.toml", cwd=tmp_path)
     assert planned.returncode == 0
-    assert ("40 episodes may have 2,400 steps" in planned.stderr) is warned
+    assert ("40 episodes may take 2,400 steps" in planned.stderr) is warned

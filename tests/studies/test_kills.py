@@ -103,7 +103,7 @@ def test_a_run_whose_worker_is_killed_goes_on_with_another(reference: Path, tmp_
             wait_until(lambda: len(workers_of(process.pid)) == 2, seconds=30)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "results: 3 runs done\n")
-    assert err.count("its worker died (signal 9, perhaps out of memory); goes on with another") == 2
+    assert err.count("its worker died (signal 9, perhaps out of memory); resumed by another") == 2
     assert_same_results(tmp_path / "results", reference / "results")
 
 
@@ -127,7 +127,7 @@ def test_a_run_that_its_worker_dies_of_three_times_is_recorded_as_failed(tmp_pat
     done = with_main(limit, tmp_path, "sweep", "study.toml", "-o", "results", "--workers", "1")
     assert (done.returncode, done.stdout) == (1, "results: 1 run done, 1 failed\n")
     died = f"its worker died (signal {signal.SIGXCPU.value})"
-    assert done.stderr.count(f"{died}; goes on with another") == 2
+    assert done.stderr.count(f"{died}; resumed by another") == 2
     assert "failed: hopeless on office/map1/exp1, seed 0" in done.stderr
     found = {data["label"]: data for data in record(tmp_path).values()}
     assert (found["hopeless"]["status"], found["hopeless"]["error"]) == ("failed", died)

@@ -318,8 +318,8 @@ def test_budgets_that_no_run_hit_do_not_matter() -> None:
     [
         ((), 0, 10, "at least one run"),
         ((5,), -1, 10, "at least one run"),
-        ((5, 11), 0, 10, "after 11 steps; allowed: 0 to 10"),
-        ((-1,), 0, 10, "after -1 steps"),
+        ((5, 11), 0, 10, "has 11 steps; allowed: 0 to 10"),
+        ((-1,), 0, 10, "has -1 steps"),
         ((5,), 0, 0, "budget is 0"),
     ],
 )

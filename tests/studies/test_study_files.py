@@ -478,7 +478,7 @@ def test_an_agent_that_refuses_a_problem_is_told_among_the_rest(folder: Path) ->
     )
     found = mistakes(folder, text)
     assert [message.partition(":")[0] for message in found] == ["seeds[0]", "seeds[2]", "agents[1]"]
-    assert "on office/row/chance: task 'chance' moves or pays at random" in found[-1]
+    assert "on office/row/chance: task 'chance' is a stochastic reward machine" in found[-1]
 
 
 def test_runs_that_differ_only_in_their_labels_are_the_same_run_twice(folder: Path) -> None:
@@ -690,7 +690,7 @@ def test_labels_name_variants_of_agents_and_problems(folder: Path) -> None:
     assert len(study) == 8
     assert len(study.only(agent=["qrmax"])) == 8  # the agent's name is meant, too
     assert len(study.only(agent=["few*"], problem=["no slips"], seed=["1"])) == 1
-    with pytest.raises(ParameterError, match="nothing of 'tiny' fits; there are the problems"):
+    with pytest.raises(ParameterError, match="no run of 'tiny' matches; it has the problems"):
         study.only(agent=["rmax"])
 
 

@@ -112,7 +112,7 @@ def _ended(event: object) -> bool:
     ("options", "error", "message"),
     [
         ({"only": {"agnet": "qrm"}}, UnknownNameError, "did you mean 'agent'"),
-        ({"only": {"agent": "rmax"}}, ParameterError, "nothing of 'study' fits"),
+        ({"only": {"agent": "rmax"}}, ParameterError, "no run of 'study' matches"),
         ({"workers": 0}, ParameterError, "workers is 0"),
         ({"backend": "dask"}, ParameterError, "allowed: 'local', 'ray'"),
         ({"address": "auto"}, ParameterError, "for the backend 'ray'"),
@@ -233,7 +233,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_run_begins_anew(tmp_path: Path
     events: list[Any] = []
     break_off_at_the_first_checkpoint(path, events, **options)
     [note] = [event.message for event in events if isinstance(event, Noted)]
-    assert "begins anew (q-learning on office/map1/exp5, seed 0)" in note
+    assert "restarted (q-learning on office/map1/exp5, seed 0)" in note
     assert events[-1].trained == 300
 
 

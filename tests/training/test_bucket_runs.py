@@ -120,7 +120,7 @@ def test_going_on_needs_room_for_it() -> None:
     run = trained("bucket-qrmax", line, 5000, max_episodes=5, evaluate_every=100)
     assert run.episodes >= 5
     assert run.trained < 5000
-    with pytest.raises(ParameterError, match="max_episodes is 5; give more to go on"):
+    with pytest.raises(ParameterError, match="max_episodes is 5; give more to resume"):
         run.resume(max_steps=9000)
     longer = run.resume(max_episodes=20)
     whole = trained("bucket-qrmax", line, 5000, max_episodes=20, evaluate_every=100)
@@ -290,7 +290,7 @@ def breaking(bad: Any, after: int = 20) -> qrmax.TaskWrapper:
         ([0.0, -np.inf, 0.0], "has -inf in dimension 1"),
         ([0.0, 0.0], "has 2 numbers; needed: 3"),
         ([[0.0, 0.0, 0.0]], r"has the shape \(1, 3\); needed: \(3,\)"),
-        ("up", "is no vector of 3 numbers"),
+        ("up", "is not a vector of 3 numbers"),
         (None, "needed: 3"),
     ],
 )
@@ -331,13 +331,13 @@ def test_a_box_that_bounds_nothing_is_refused(
 @pytest.mark.parametrize("name", ["qrmax", "q-learning", "ucbvi-b"])
 def test_an_agent_for_numbered_states_names_those_for_a_plane(name: str) -> None:
     options = {"horizon": 10} if name == "ucbvi-b" else {}
-    with pytest.raises(ParameterError, match=r"numbered states.*there are: .*bucket-qrmax"):
+    with pytest.raises(ParameterError, match=r"discrete states.*there are: .*bucket-qrmax"):
         qrmax.train(name, qrmax.make("continuous/line/ab"), **options)
 
 
 @every_agent
 def test_an_agent_with_buckets_names_those_for_numbered_states(name: str) -> None:
-    with pytest.raises(ParameterError, match=r"real observations.*there are: .*qrmax"):
+    with pytest.raises(ParameterError, match=r"real-valued observations.*there are: .*qrmax"):
         qrmax.train(name, qrmax.make("office/map1/exp1"))
     for env in (lake(), qrmax.ProblemEnv(qrmax.make("office/map1/exp1"))):
         with pytest.raises(ParameterError, match=r"Discrete.*needs a Box.*'qrmax'"):

@@ -86,7 +86,7 @@ def test_a_continuous_problem_is_evaluated_by_rollouts() -> None:
 @pytest.mark.parametrize(
     ("env", "policy", "words"),
     [
-        (lambda: 7, along_the_edge, "'7' is no environment"),
+        (lambda: 7, along_the_edge, "'7' is not an environment"),
         (lambda: gymnasium.make("CliffWalking-v1"), along_the_edge, "has no task; give it one"),
         (cliff, np.zeros((3, 2), dtype=int), r"shape \(3, 2\); needed.*\(48, 2\)"),
         (cliff, lambda *_: "left", "policy gave 'left'; needed: the number of an action"),

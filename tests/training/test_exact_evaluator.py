@@ -147,15 +147,15 @@ def test_a_row_of_the_curve_is_the_evaluation() -> None:
     problem = corridor()
     evaluator = ExactEvaluator(problem, 0.8)
     for policy in (fetching(problem), never_fetching(problem), random_policy(problem, 3)):
-        judged = qrmax.evaluate(problem, policy, 0.8)
-        assert evaluator.evaluate(policy) == judged
+        evaluated = qrmax.evaluate(problem, policy, 0.8)
+        assert evaluator.evaluate(policy) == evaluated
         best = qrmax.evaluate(problem, qrmax.solve(problem, 0.8).policy, 0.8)
         assert evaluator.point(70, policy) == Point(
             70,
-            judged.start_value,
-            relative_gap(judged.start_value, best.start_value),
-            judged.success,
-            judged.nominal_length,
+            evaluated.start_value,
+            relative_gap(evaluated.start_value, best.start_value),
+            evaluated.success,
+            evaluated.nominal_length,
         )
     assert evaluator.gap(fetching(problem)) == 0.0
     assert evaluator.gap(never_fetching(problem)) > 0.9
@@ -179,17 +179,17 @@ def test_a_policy_that_was_changed_is_compared_anew() -> None:
 
 
 def test_a_policy_that_stays_the_same_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluator, judged = ExactEvaluator(corridor(), 0.9), []
+    evaluator, evaluated = ExactEvaluator(corridor(), 0.9), []
 
     def evaluate(problem: qrmax.Problem, policy: np.ndarray, gamma: float) -> qrmax.Evaluation:
-        judged.append(policy)
+        evaluated.append(policy)
         return qrmax.evaluate(problem, policy, gamma)
 
     monkeypatch.setattr(exact_evaluator, "evaluate", evaluate)
     policy = fetching(evaluator.problem)
     for step in range(3):
         assert evaluator.point(step, policy.copy()).gap == evaluator.gap(policy) == 0.0
-    assert len(judged) == 1 + 1  # this one and the optimum
+    assert len(evaluated) == 1 + 1  # this one and the optimum
 
 
 @pytest.mark.small_enough_without_jit

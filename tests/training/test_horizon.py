@@ -215,23 +215,21 @@ def test_episodes_that_agent_and_world_end_at_once_are_counted_once() -> None:
 
 
 def test_a_horizon_longer_than_episodes_are_is_warned_of() -> None:
-    with pytest.warns(qrmax.QRMaxWarning, match="plans for steps that never come; give horizon=9"):
+    with pytest.warns(qrmax.QRMaxWarning, match="plans beyond the end of episodes; give horizon=9"):
         make_session("psrl", riverswim(limit=9), horizon=10)
 
 
 def test_a_horizon_within_which_nothing_is_paid_is_warned_of() -> None:
-    with pytest.warns(qrmax.QRMaxWarning, match="is paid anything within 20 steps"):
+    with pytest.warns(qrmax.QRMaxWarning, match="has a reward within 20 steps"):
         qrmax.train("psrl", qrmax.make("office/map0/exp0"), horizon=20, max_steps=3000)
 
 
 def test_rewards_below_r_min_are_warned_of_once() -> None:
     with pytest.warns(qrmax.QRMaxWarning) as caught:
         qrmax.train("psrl", cliff(), horizon=30, max_steps=300)
-    below = [
-        str(warning.message) for warning in caught if "less than r_min" in str(warning.message)
-    ]
+    below = [str(warning.message) for warning in caught if "below r_min" in str(warning.message)]
     assert below == [
-        "a step paid -1, which is less than r_min = 0, and may be taken for that; "
+        "a step had a reward of -1, below r_min = 0, and may be clipped to that; "
         "give r_min=-1 or less"
     ]
 

@@ -90,7 +90,9 @@ def test_the_log_of_another_run_is_refused_before_the_first_step(tmp_path: Path)
     log = tmp_path / "x"
     run = train(log, 300)
     before = {path.name: path.read_bytes() for path in log.iterdir()}
-    with pytest.raises(ParameterError, match=r"curve.csv: there is the log of .* it begins anew"):
+    with pytest.raises(
+        ParameterError, match=r"curve.csv: there is the log of .* it starts from step 0"
+    ):
         train(log, 300)
     with pytest.raises(ParameterError, match="another one; give another log, or delete that one"):
         train(log, 300, seed=1)
@@ -104,7 +106,7 @@ def test_the_log_of_another_run_is_refused_before_the_first_step(tmp_path: Path)
 
 def test_files_of_the_user_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "curve.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ParameterError, match="is there already, and no log of a run"):
+    with pytest.raises(ParameterError, match="exists, and is not the log of a run"):
         train(tmp_path)
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(ParameterError, match="there is the log of a run already"):

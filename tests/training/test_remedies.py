@@ -48,8 +48,8 @@ def told(agent: str, problem: Any, **options: Any) -> str:
 def test_a_box_environment_with_default_settings_is_told_of_grids_and_samples() -> None:
     text = told("bucket-qrmax", mountain_car(), max_steps=5_000)
     assert text.startswith(
-        "'bucket-qrmax' has spent its 5,000 steps on 'MountainCar-v0': not one of the 25 episodes "
-        "of training succeeded. To try:\n"
+        "'bucket-qrmax' has used its 5,000 steps on 'MountainCar-v0': none of the 25 "
+        "training episodes succeeded. To try:\n"
     )
     advice = [line for line in text.splitlines() if line.startswith("  - ")]
     for remedy in ("'top', which the task names, was never true", "25 of 200 steps", "grid=10,"):
@@ -64,7 +64,7 @@ def test_a_label_that_is_misspelt_is_named_first() -> None:
     assert "  - the labelling function: 'left', which the task names, was never true" in first
     assert "true at some time: lft, right" in first
     assert "reached the task states 'start'; " in text
-    assert "a finer grid, grid=6: cells should be small" in text
+    assert "a finer grid, grid=6: cells should be smaller" in text
     assert "-rm' is told" not in text  # it is
 
 
@@ -72,7 +72,7 @@ def test_a_tabular_run_is_judged_by_its_final_policy() -> None:
     problem = qrmax.make("office/map3/exp5")
     text = told("q-learning", problem, max_steps=100_000, evaluate_every=50_000)
     assert "its policy does not succeed, and the optimal one does in 6.3 %" in text
-    for remedy in ("RewardMachine.shaped", "'qrm' is told", "max_steps=1000000"):
+    for remedy in ("RewardMachine.shaped", "'qrm' is given", "max_steps=1000000"):
         assert remedy in text
     assert "run.watch" not in text
 

@@ -169,7 +169,7 @@ def test_the_taxi_that_is_only_asked_to_decode_needs_an_env_of_its_own_too() -> 
     [
         (lambda: gymnasium.make("FrozenLake-v1"), "has no task"),
         (room, "as states of the world"),
-        (lambda: 7, "'7' is no environment"),
+        (lambda: 7, "'7' is not an environment"),
         (lambda: lake(map_name="8x8"), "64 as states of the world, and the run was .* with 16"),
     ],
 )

@@ -32,10 +32,10 @@ QUICK = {"max_steps": 300, "evaluate_every": 100}
 def test_gamma_is_a_setting_of_the_agent_and_of_every_evaluation(learner: Learner) -> None:
     run = learner.train(corridor(bonus=0.2), gamma=0.5, stop="budget", **QUICK)
     assert run.agent.config.gamma == 0.5
-    judged = qrmax.evaluate(run.problem, run.recommendation, 0.5)
-    assert run.evaluation == judged
-    assert run.curve[-1].start_value == judged.start_value
-    assert judged.start_value != qrmax.evaluate(run.problem, run.recommendation, 0.9).start_value
+    evaluated = qrmax.evaluate(run.problem, run.recommendation, 0.5)
+    assert run.evaluation == evaluated
+    assert run.curve[-1].start_value == evaluated.start_value
+    assert evaluated.start_value != qrmax.evaluate(run.problem, run.recommendation, 0.9).start_value
 
 
 @pytest.mark.parametrize("suffix", ["", "-published"])
@@ -61,7 +61,9 @@ def test_r_max_is_never_negative() -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_an_r_max_that_is_too_small_warns_of_it_once_and_is_taken(compiled: bool) -> None:
-    with pytest.warns(qrmax.QRMaxWarning, match=r"r_max is 0.5, but a step .* can pay 1") as told:
+    with pytest.warns(
+        qrmax.QRMaxWarning, match=r"r_max is 0.5, but the largest reward .* is 1:"
+    ) as told:
         run = qrmax.train(
             "qrmax", corridor(), r_max=0.5, t_env=3, max_steps=2000, compiled=compiled
         )

@@ -105,7 +105,7 @@ def test_runs_on_a_shaped_problem_can_share_a_evaluator() -> None:
     assert session.evaluator is evaluator
     assert session.domain.task is problem
     with pytest.raises(ParameterError, match="the very problem of the run"):
-        make_session("qrmax", problem, evaluator=ExactEvaluator(problem.judged, GAMMA))
+        make_session("qrmax", problem, evaluator=ExactEvaluator(problem.unshaped, GAMMA))
 
 
 def test_where_states_are_positions_the_plain_task_judges_too(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_where_states_are_positions_the_plain_task_judges_too(tmp_path: Path) ->
     assert evaluator.best == pytest.approx(other.best)
     assert evaluator.best > 0.0
     run = qrmax.train("bucket-qrmax", problem, seed=7, max_steps=2000, t_env=5)
-    judged = session_of(run).evaluator
-    assert isinstance(judged, PlaneEvaluator)
+    evaluated = session_of(run).evaluator
+    assert isinstance(evaluated, PlaneEvaluator)
     assert run.evaluation is not None
     assert run.evaluation.start_value == pytest.approx(other.best, rel=0.3)
     run.save(tmp_path / "run")

@@ -137,11 +137,11 @@ TERABYTE = 10**12
 def test_a_huge_file_is_refused_by_its_header(tmp_path: Path) -> None:
     path = tmp_path / "huge.run"
     sparse(path, TERABYTE)
-    assert_refused_unread(path, "is damaged, or no file that run.save(...) wrote")
+    assert_refused_unread(path, "is damaged, or was not written by run.save(...)")
     sparse(path, TERABYTE, promising(TERABYTE))
-    assert_refused_unread(path, "is a safetensors file, but no run of qrmax")
+    assert_refused_unread(path, "is a safetensors file, but not a run of qrmax")
     sparse(path, TERABYTE, promising(100, qrmax="{}"))
-    assert_refused_unread(path, "is damaged: its header promises 100 bytes of arrays")
+    assert_refused_unread(path, "is damaged: its header declares 100 bytes of arrays")
 
 
 def test_a_run_larger_than_memory_is_refused_by_its_size(tmp_path: Path) -> None:

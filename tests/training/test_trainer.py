@@ -116,13 +116,13 @@ def test_each_row_of_the_curve_is_what_evaluating_the_policy_gives(gamma: float)
     rows = 0
     for event in session.events():
         if isinstance(event, Evaluated):
-            judged = qrmax.evaluate(problem, session.agent.policy(), gamma)
+            evaluated = qrmax.evaluate(problem, session.agent.policy(), gamma)
             assert event.point is not None
             assert event.point.step == event.step == session.progress.step
-            assert event.point.start_value == judged.start_value
-            assert event.point.success == judged.success
-            assert event.point.nominal_length == judged.nominal_length
-            assert event.point.gap == relative_gap(judged.start_value, best)
+            assert event.point.start_value == evaluated.start_value
+            assert event.point.success == evaluated.success
+            assert event.point.nominal_length == evaluated.nominal_length
+            assert event.point.gap == relative_gap(evaluated.start_value, best)
             rows += 1
     assert rows == 30
     assert len({row.start_value for row in session.curve}) >= 3  # it has learned something

@@ -50,7 +50,7 @@ def test_the_reward_of_the_environment_can_be_left_out() -> None:
 
 def test_an_action_is_asked_for_with_an_observation() -> None:
     run = qrmax.train("qrm", corridor(), max_steps=10)
-    with pytest.raises(ParameterError, match="what the environment shows"):
+    with pytest.raises(ParameterError, match="an observation of the environment"):
         run.act(3)
 
 
@@ -71,7 +71,9 @@ def test_a_name_that_no_label_ever_gives_is_warned_of(task: str, warned: bool) -
 
 def test_a_task_that_is_over_before_the_first_step_is_warned_of() -> None:
     always = qrmax.load_task("G !decoration")
-    with pytest.warns(QRMaxWarning, match="is over before the first step, so nothing is ever paid"):
+    with pytest.warns(
+        QRMaxWarning, match="is over before the first step, so there is never a reward"
+    ):
         qrmax.make("office/map1", task=always)
     lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
     env = qrmax.TaskWrapper(lake, "F home", labels=lambda cell, _: {"home"} if cell == 0 else ())

@@ -98,7 +98,7 @@ class RewardBounds(NamedTuple):
 class AgentConfig:
     """The settings of an agent: hyperparameters with defaults, validated when it is made.
 
-    Arguments:
+    Args:
         gamma: the discount factor, in (0, 1).
     """
 
@@ -130,7 +130,7 @@ class AgentConfig:
 class Agent(ABC):
     """A learner; the docstring of the module has its contract.
 
-    Arguments:
+    Args:
         sizes: the numbers of states, task states and actions.
         config: an instance of the class's `Config`.
         rng: the only source of randomness that an agent may use.

@@ -75,7 +75,7 @@ def _check_config(config: Any, where: str) -> None:
         for name, kind in inspect.get_annotations(base).items():
             if name not in fields and "ClassVar" not in str(kind):
                 raise AgentError(
-                    f"{where}: {base.__name__}.{name} is no setting, as the class is not a "
+                    f"{where}: {base.__name__}.{name} is not a setting: the class is not a "
                     "dataclass; decorate it with @dataclass(frozen=True, kw_only=True)"
                 )
     for field in fields.values():

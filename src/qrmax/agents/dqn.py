@@ -82,7 +82,7 @@ class DQNConfig(AgentConfig):
         if self.batch_size > self.buffer_size:
             raise ParameterError(
                 f"batch_size is {self.batch_size}, and buffer_size {self.buffer_size}; allowed: "
-                "batches of no more than is remembered"
+                "a batch_size of at most buffer_size"
             )
 
 
@@ -129,8 +129,8 @@ class DQN(Agent):
             raise MissingExtraError(
                 f"the agent {cls.name!r} needs PyTorch and Stable-Baselines3, which are not "
                 "installed: pip install 'qrmax[dqn]'\n"
-                "  on Linux that brings some 5.5 GB of CUDA libraries, which it does not use; to "
-                "do without, install PyTorch's CPU build before (see its page on installation)"
+                "  on Linux this includes 5.5 GB of CUDA libraries, which are not used; to avoid "
+                "them, install PyTorch's CPU build first (see its page on installation)"
             ) from error
 
     @property
@@ -207,8 +207,8 @@ class DQN(Agent):
         full = n == replay.buffer_size
         if steps < 0 or not (0 <= place < n if full else place == n < replay.buffer_size):
             raise ModelError(
-                f"after {steps} steps {n} transitions are remembered, the next in place {place}, "
-                f"with room for {replay.buffer_size}"
+                f"inconsistent replay buffer: after {steps} steps {n} transitions, the next at "
+                f"{place}, buffer_size {replay.buffer_size}"
             )
         ends = np.cumsum([column.shape[1] for column in columns])
         kept = np.split(transitions, ends[:-1], axis=1)
@@ -220,7 +220,7 @@ class DQN(Agent):
             (done, 2),
         ):
             if not np.isin(numbers, range(below)).all():
-                raise ModelError("a transition that is remembered cannot have been")
+                raise ModelError("the replay buffer has an impossible transition")
         for column, values in zip(columns, kept, strict=True):
             column[:n] = values
         for name, tensor in _tensors(self.learner).items():

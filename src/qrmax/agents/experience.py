@@ -69,10 +69,10 @@ class Counterfactual:
     knows_machine = True
 
     def __init__(self, task: Task) -> None:
-        if task.machine.is_random:
+        if task.machine.is_stochastic:
             raise ParameterError(
-                f"task {task.machine.name!r} moves or pays at random, and agents that know the "
-                "machine take what it does for certain; use 'qrmax' with t_task above 1, which "
+                f"task {task.machine.name!r} is a stochastic reward machine, and agents that know "
+                "the machine need a deterministic one; use 'qrmax' with t_task above 1, which "
                 "learns it"
             )
         self.task = task

@@ -109,7 +109,7 @@ def checked_policy(agent: Agent) -> Any:
     try:
         table = np.asarray(policy)
     except ValueError as error:  # rows of different lengths
-        raise AgentError(f"{where} is no array: {error}") from error
+        raise AgentError(f"{where} is not an array: {error}") from error
     fits = table.ndim in (2, 3) and table.shape[-2:] == agent.sizes[:2]
     if not fits or table.dtype.kind not in "iu":
         raise AgentError(
@@ -169,7 +169,7 @@ def _attributes_of(built_in: type[Agent], like: Agent) -> Collection[str]:
     if inspect.isabstract(built_in):
         raise AgentError(
             f"agent {like.name!r} cannot be saved: it inherits the snapshot of "
-            f"{built_in.__name__}, which is no whole agent; define snapshot() and restore()"
+            f"{built_in.__name__}, which does not cover it; define snapshot() and restore()"
         )
     shown_to = (like.observations,) if built_in.perceives else ()
     given = (Sizes(1, 1, 1), like.config, stream(0, "attributes"), Observed(), *shown_to)

@@ -126,13 +126,13 @@ class QRMax(ModelBased):
         """The counters for the compiled loop."""
         return step_loops.Counting(
             *self.env.counts,
-            for_moves=self.env.for_moves,
+            for_transitions=self.env.for_transitions,
             for_rewards=self.env.for_rewards,
             of_pairs=False,
             counterfactual=self.experience.knows_machine,
             task=step_loops.TaskFactor(
                 *self.task.counts,
-                self.task.for_moves,
+                self.task.for_transitions,
                 self.task.for_rewards,
                 *self.planner.task[1:],
                 value=self.planner.tables.value,

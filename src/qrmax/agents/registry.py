@@ -101,7 +101,7 @@ def register_agent(cls: AnyAgent) -> AnyAgent:
     edited and defined again, as in a notebook, takes the place of the former one. Another class
     under the same name is an error.
 
-    Arguments:
+    Args:
         cls: a subclass of `qrmax.Agent`, whose `name` is the name.
 
     Returns the class itself.
@@ -153,7 +153,7 @@ def _value(name: str) -> str:
 def agent_class(agent: AgentLike) -> type[Agent]:
     """Return the class of an agent.
 
-    Arguments:
+    Args:
         agent: a name, a reference `module:Class` (whose module is imported), a class, or an
             instance of an agent's config.
     """
@@ -176,7 +176,7 @@ def agent_class(agent: AgentLike) -> type[Agent]:
 def class_in_file(reference: str, source: Mapping[str, Any] | None) -> type[Agent]:
     """Return the class that a file names, without importing any module.
 
-    Arguments:
+    Args:
         reference: the result of `agent_reference`.
         source: the result of `agent_source`, as data; None for a built-in agent.
 
@@ -199,7 +199,7 @@ def class_in_file(reference: str, source: Mapping[str, Any] | None) -> type[Agen
         raise PluginError(
             f"its agent {reference!r} is the class {source['class']} of the module "
             f"{source['module']!r}, which is not imported here; loading a file imports no module: "
-            f"import {source['module']} before, or qrmax.register_agent(...) the class; on the "
+            f"import {source['module']} first, or qrmax.register_agent(...) the class; on the "
             f"command line, give --agent {wanted}"
         )
     check_declared(found)
@@ -210,7 +210,7 @@ def class_in_file(reference: str, source: Mapping[str, Any] | None) -> type[Agen
             f"{found.__module__}:{found.__qualname__}; import the right one"
         )
     if ours.as_data() != dict(source):
-        warn(f"agent {wanted} has changed since this was written: it may go on differently")
+        warn(f"agent {wanted} has changed since this was written: a resumed run may differ")
     return found
 
 
@@ -319,10 +319,10 @@ def _misfit(kind: type[Agent]) -> str:
     others = [other for other in _HOME if agent_class(other).perceives != kind.perceives]
     if kind.perceives:
         return (
-            f"agent {kind.name!r} is for worlds with real observations, such as "
-            f"continuous/frozen-lake/abc; for numbered states there are: {', '.join(others)}"
+            f"agent {kind.name!r} is for worlds with real-valued observations, such as "
+            f"continuous/frozen-lake/abc; for discrete states there are: {', '.join(others)}"
         )
     return (
-        f"agent {kind.name!r} is for worlds with numbered states, such as office/map1/exp5; for "
-        f"real observations there are: {', '.join(others)}"
+        f"agent {kind.name!r} is for worlds with discrete states, such as office/map1/exp5; for "
+        f"real-valued observations there are: {', '.join(others)}"
     )

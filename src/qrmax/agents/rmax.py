@@ -75,7 +75,7 @@ class RMax(ModelBased):
         """The counters for the compiled loop."""
         return step_loops.Counting(
             *self.pair.counts,
-            for_moves=self.pair.for_moves,
+            for_transitions=self.pair.for_transitions,
             for_rewards=self.pair.for_rewards,
             of_pairs=True,
             counterfactual=self.experience.knows_machine,

@@ -44,8 +44,8 @@ def to_arrays(attributes: Mapping[str, Any], whose: str) -> Arrays:
     if refused:
         raise AgentError(
             f"{whose} cannot be saved: {'; '.join(refused)}\n"
-            "  saved are arrays and numbers, and lists and dicts of these; define snapshot() and "
-            "restore(), or name what need not be saved in `not_saved`"
+            "  arrays and numbers can be saved, and lists and dicts of these; define snapshot() "
+            "and restore(), or list attributes that need not be saved in `not_saved`"
         )
     text = json.dumps(plain).encode()
     return {**arrays, TEXT: np.frombuffer(text, dtype=np.uint8).copy()}
@@ -57,7 +57,7 @@ def update_from_arrays(attributes: dict[str, Any], arrays: Mapping[str, NDArray[
         plain = json.loads(arrays[TEXT].tobytes())
         found = {name: _decode(value, arrays) for name, value in plain.items()}
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ModelError(f"the saved attributes make no sense: {error!r}") from error
+        raise ModelError(f"inconsistent saved attributes: {error!r}") from error
     for name, value in found.items():
         before = attributes.get(name)
         _check_fits(name, before, value)

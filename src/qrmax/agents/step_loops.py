@@ -97,7 +97,7 @@ class TaskFactor(NamedTuple):
     outcome: IntArray  # [q, s', k]
     tau: IntArray  # [q, s', k]
     rho: FloatArray  # [q, s']
-    for_moves: int
+    for_transitions: int
     for_rewards: int
     next_state: IntArray  # [q, s', j]
     prob: FloatArray  # [q, s', j]
@@ -117,7 +117,7 @@ _NO_TASK_FACTOR = TaskFactor(
     outcome=_NO_LISTS,
     tau=_NO_LISTS,
     rho=_NO_REALS,
-    for_moves=0,
+    for_transitions=0,
     for_rewards=0,
     next_state=_NO_LISTS,
     prob=np.empty((0, 0, 0)),
@@ -145,7 +145,7 @@ class Counting(NamedTuple):
     outcome: IntArray
     tau: IntArray
     rho: FloatArray
-    for_moves: int
+    for_transitions: int
     for_rewards: int
     of_pairs: bool
     times: int = 1
@@ -549,17 +549,17 @@ def _learns_quietly(
     """Whether a sample of (q, s') needs neither room nor a backup (see `_learn_task`)."""
     n, outcome = task.n[q, s_next], task.outcome
     k = 0  # the index of the outcome
-    if n < task.for_moves:
+    if n < task.for_transitions:
         while k < outcome.shape[2] and outcome[q, s_next, k] != _NOTHING:
             if outcome[q, s_next, k] == q_next:
                 break
             k += 1
     quiet = k < outcome.shape[2]
-    if quiet and plans and n + 1 >= max(task.for_moves, task.for_rewards):
+    if quiet and plans and n + 1 >= max(task.for_transitions, task.for_rewards):
         room = task.prob.shape[2]
         paid = task.rho[q, s_next] + (r_task if n < task.for_rewards else 0.0)
         quiet = task.head[s_next] == _NO_EDGE and k < room and (paid >= 0.0 or task.signed)
-        quiet = quiet and (n >= task.for_moves or task.moves[q, q_next])
+        quiet = quiet and (n >= task.for_transitions or task.moves[q, q_next])
         for i in range(outcome.shape[2]):
             if outcome[q, s_next, i] != _NOTHING:
                 quiet = quiet and i < room and task.moves[q, outcome[q, s_next, i]]
@@ -620,7 +620,7 @@ def explore(
     n, outcome, tau, rho, t_moves, t_rewards, of_pairs = counting[:7]
     times, counterfactual, task, untried = counting[7:]
     n_task, t_env = task.n, max(t_moves, t_rewards)
-    t_task = max(task.for_moves, task.for_rewards)
+    t_task = max(task.for_transitions, task.for_rewards)
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
     taken = 0

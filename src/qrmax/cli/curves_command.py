@@ -26,7 +26,7 @@ MEASURES = ("value", "success", "return")
     type=click.Choice(MEASURES),
     help="The y axis: the value relative to the optimum, the success rate, or the undiscounted "
     "return of an episode.  "
-    "[default: what the study judges by]",
+    "[default: that of the stopping rule]",
 )
 @click.option("--log", "logarithmic", is_flag=True, help="Steps or episodes on a logarithmic axis.")
 @click.option(

@@ -101,7 +101,7 @@ def _a_known_problem_is_solved() -> str:
     how = "compiled before" if is_compiled(solve_layer) else "compiled just now"
     value = solve(make("office/map1/exp1")).start_value
     if abs(value - KNOWN_VALUE) > 1e-7:
-        raise ArithmeticError(f"office/map1/exp1 came out as {value}, not {KNOWN_VALUE}")
+        raise ArithmeticError(f"office/map1/exp1 has value {value}, not {KNOWN_VALUE}")
     return how
 
 

@@ -1,18 +1,14 @@
-"""The options that describe a Gymnasium environment with a task, and a run on one in words."""
+"""The options that describe a Gymnasium environment with a task."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
-
-from qrmax.cli.output import print_facts, print_json
-
-if TYPE_CHECKING:
-    from qrmax.training.run import Run
 
 OF_ENVIRONMENTS = ("env", "labelling", "wrapper", "env_option")
 
@@ -83,64 +79,25 @@ def make_environment_of(
             "--env needs --task and --labelling, as in --env CliffWalking-v1 --task 'F goal' "
             "--labelling mine:labels."
         )
-    from qrmax.machines.task_files import load_task
     from qrmax.plugins import make_importable
-    from qrmax.worlds.outside_environments import check_environment, make_environment
+    from qrmax.studies.outside_problems import find_task
+    from qrmax.studies.problem_specs import Environment, sources_of
+    from qrmax.worlds.outside_environments import check_environment, code_of
 
     make_importable(".")
-    description: dict[str, Any] = {
-        "task": load_task(options["task"]),
-        "labels": given.labelling,
-        "wrappers": given.wrapper,
-        "options": dict(_pair(text, read_value) for text in given.env_option),
-    }
-    probe = make_environment(given.env, **description)
+    described = Environment(
+        label="",
+        env=given.env,
+        task=find_task(options["task"], Path()),
+        labels=given.labelling,
+        wrappers=given.wrapper,
+        options=dict(_pair(text, read_value) for text in given.env_option),
+    )
+    probe = described.make()
     check_environment(probe)
     probe.close()
-    return make_environment(given.env, **description)
-
-
-def print_run(outcome: Run, rule: str, as_json: bool, files: dict[str, Any]) -> None:
-    """Print what a run on an environment came to."""
-    last = outcome.curve[-1]._asdict() if outcome.curve else {}
-    if as_json:
-        print_json(
-            {
-                "agent": outcome.agent.name,
-                "env": outcome.task_name,
-                "seed": outcome.seed,
-                "steps": outcome.steps,
-                "episodes": outcome.episodes,
-                "reason": outcome.reason,
-                "trained": outcome.trained,
-                "last_check": last,
-                "seconds": outcome.seconds,
-                "settings": asdict(outcome.agent.config),
-            }
-        )
-        return
-    unmet = "" if rule == "budget" else f": the rule {rule!r} was not met"
-    facts = {
-        "environment": outcome.task_name,
-        "agent": outcome.agent.name,
-        "steps": f"{outcome.steps:,}"
-        + (f", the budget{unmet}" if outcome.reason == "budget" else ""),
-        "episodes": f"{outcome.episodes:,}",
-        **{name: text for name in _SHOWN if (text := _interval(last, name))},
-        **{name: str(path) for name, path in files.items() if path is not None},
-    }
-    print_facts({name.replace("_", " "): text for name, text in facts.items()})
-
-
-_SHOWN = ("success", "episode_return", "length")
-
-
-def _interval(last: dict[str, Any], name: str) -> str:
-    """A number of the last check with its confidence interval."""
-    value, low, high = (last.get(f"{name}{end}") for end in ("", "_low", "_high"))
-    if value is None:
-        return ""
-    return f"{value:.3g}" + ("" if low is None or high is None else f"  [{low:.3g} to {high:.3g}]")
+    sources = sources_of(code_of(given.env, given.labelling, None, given.wrapper))
+    return replace(described, sources=sources).make()
 
 
 def _pair(text: str, read_value: Callable[[str], Any]) -> tuple[str, Any]:

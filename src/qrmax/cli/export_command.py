@@ -72,7 +72,7 @@ def export(output: Path, world_only: bool, reader: Path | None, **options: Any) 
         )
     if is_continuous(options["problem"]):
         raise click.UsageError(
-            "A world with real positions has no explicit MDP: export one with numbered states."
+            "A continuous world has no explicit MDP: export one with discrete states."
         )
     problem = make_problem(**options)
     save_model(world_of(problem) if world_only else problem, output)

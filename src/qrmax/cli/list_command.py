@@ -131,7 +131,7 @@ def _list_worlds() -> None:
             click.echo(wrapped(f"{' ' * width}  {line}", indent=width + 2))
     click.echo()
     click.echo(
-        wrapped("Any task goes with any world, your own too: qrmax solve river-swim --task TASK.")
+        wrapped("Any task works in any world, also your own: qrmax solve river-swim --task TASK.")
     )
     click.echo(
         wrapped("Options are given by their name, as in qrmax solve river-swim/patrol --size 4.")
@@ -194,5 +194,5 @@ def _list_agents() -> None:
         click.echo(with_bold(name, wrapped(text, indent=width + 2)))
         click.echo(wrapped(f"{' ' * width}  {settings}", indent=width + 2))
     click.echo()
-    click.echo(wrapped("r_max is by default the most that a step of the problem can pay."))
+    click.echo(wrapped("r_max is by default the largest reward of a step of the problem."))
     click.echo(wrapped("Settings are given by --set, as in --agent qrmax --set t_env=20."))

@@ -154,11 +154,11 @@ def nominal_text(steps: int | None) -> str:
     """The length of the episode in which every transition is the most likely one.
 
     >>> nominal_text(1), nominal_text(None)
-    ('1 step, if nothing slips', 'none: no success within the limit, even if nothing slips')
+    ('1 step, without slips', 'none: no success within the limit, even without slips')
     """
     if steps is None:
-        return "none: no success within the limit, even if nothing slips"
-    return f"{steps:,} step{'' if steps == 1 else 's'}, if nothing slips"
+        return "none: no success within the limit, even without slips"
+    return f"{steps:,} step{'' if steps == 1 else 's'}, without slips"
 
 
 def percent(share: float, digits: int = 2) -> str:

@@ -21,8 +21,8 @@ def in_options(message: str, command: click.Command | None) -> str:
     >>> run = click.Command("run", params=[click.Option(["--max-steps"]), click.Option(["--set"])])
     >>> in_options("max_steps is 0; allowed: whole numbers from 1", run)
     '--max-steps is 0; allowed: whole numbers from 1'
-    >>> in_options("more than r_max = 1; give r_max=2 or more, or max_steps=5", run)
-    'more than r_max = 1; give --set r_max=2 or more, or --max-steps 5'
+    >>> in_options("above r_max = 1; give r_max=2 or more, or max_steps=5", run)
+    'above r_max = 1; give --set r_max=2 or more, or --max-steps 5'
     """
     options = _options(command)
     for name, option in options.items():

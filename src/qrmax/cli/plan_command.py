@@ -80,7 +80,7 @@ BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": 
 @click.option(
     "--horizon",
     type=int,
-    help="Steps of an episode, for UCBVI and PSRL.  [default: where the problem cuts them off]",
+    help="The horizon in steps, for UCBVI and PSRL.  [default: the problem's step limit]",
 )
 @study_options
 @as_json
@@ -115,15 +115,15 @@ def plan(
     problem = make_problem(**options)
     if is_continuous(options["problem"]):
         raise click.UsageError(
-            "The theory needs the number of states, and how many buckets a learner will use is not "
-            "known ahead. In Python, `qrmax.theory.bucket_bound` takes a number of buckets."
+            "The theory needs the number of states, and the number of buckets is not known before "
+            "training. In Python, `qrmax.theory.bucket_bound` takes a number of buckets."
         )
     least, most = problem.reward_range()
     goal = Goal(epsilon=epsilon, delta=delta, gamma=gamma, r_max=most if r_max is None else r_max)
     if least < 0.0 or most > goal.r_max:
         warn(
-            f"the theory assumes rewards from 0 to {goal.r_max:g}; a step of {problem.name!r} can "
-            f"have a reward from {least:g} to {most:g}, so nothing here is guaranteed"
+            f"the theory assumes rewards from 0 to {goal.r_max:g}; those of {problem.name!r} range "
+            f"from {least:g} to {most:g}, so these bounds do not hold"
         )
     practice = _practice(agent)
     if horizon is not None and agent_class(agent).has_horizon:
@@ -156,7 +156,7 @@ def _look_ahead(problem: Any, goal: Goal, episode: int) -> _Outlook:
         states=problem.n_states, actions=problem.n_actions, task_states=problem.n_task_states
     )
     successors = problem.mdp.succ.shape[2]
-    certain = not problem.machine.is_random
+    certain = not problem.machine.is_stochastic
     return _Outlook(
         problem=problem.name,
         sizes=sizes,
@@ -214,7 +214,7 @@ def _print_for_people(agent: str, outlook: _Outlook, practice: dict[str, Any], m
             "problem": outlook.problem,
             "size": f"{sizes.states} states, {sizes.actions} actions, "
             f"{sizes.task_states} task states, up to {outlook.successors} successors",
-            "wanted": f"{goal.epsilon:g}-optimal with probability {percent(1 - goal.delta)}  "
+            "goal": f"{goal.epsilon:g}-optimal with probability {percent(1 - goal.delta)}  "
             f"(gamma {goal.gamma:g}, rewards from 0 to {goal.r_max:g})",
             "horizon": f"{goal.horizon} steps; escape probability {goal.escape_probability:.3g}",
             "agent": f"{agent}, in practice with {settings}",
@@ -257,15 +257,15 @@ def _bound_rows(learner: str, outlook: _Outlook) -> list[tuple[str, ...]]:
         return (f"{learner}: {what}", *map(_short, (practice, *theory)))
 
     pair = "(s, a)" if factored else "(s, q, a)"
-    rows = [row(f"to know {pair}", settings["t_env"], *(b.t_env for b in bounds))]
+    rows = [row(f"for a known {pair}", settings["t_env"], *(b.t_env for b in bounds))]
     if factored:
-        rows.append(row("to know (q, s')", settings["t_task"], *(b.t_task for b in bounds)))
-    wanted = f"{outlook.goal.epsilon:g}-optimal"
+        rows.append(row("for a known (q, s')", settings["t_task"], *(b.t_task for b in bounds)))
+    optimal = f"{outlook.goal.epsilon:g}-optimal"
     return [
         *rows,
-        row("to know everything", known, *(b.unknown for b in bounds)),
-        row(f"steps not {wanted}", None, *(b.steps for b in bounds)),
-        row("optimal up to, by Section 4.2", None, *(b.value_error for b in bounds)),
+        row("for a known model", known, *(b.unknown for b in bounds)),
+        row(f"steps not {optimal}", None, *(b.steps for b in bounds)),
+        row("value error, by Section 4.2", None, *(b.value_error for b in bounds)),
     ]
 
 

@@ -112,7 +112,7 @@ def plan_study(
         rule.clear()
     how = ", ".join(f"{key} {value}" for key, value in rule.items())
     at_most = "at most " if wanted.at_most else "about "
-    known = "if every run took all its steps" if wanted.at_most else "as the runs done so far"
+    known = "if every run uses its budget" if wanted.at_most else "from the runs done so far"
     print_facts(
         {
             "study": f"{study.name}, {study.protocol}" if study.protocol else study.name,
@@ -121,7 +121,7 @@ def plan_study(
             "seeds": numbers_as_text(study.seeds),
             "training": f"up to {study.max_steps:,} steps"
             + (f" or {study.max_episodes:,} episodes" if study.max_episodes else "")
-            + ", a check every "
+            + ", evaluated every "
             f"{study.training['evaluate_every']:,}",
             "stop": f"{stop} ({how})" if how else stop,
             "runs": f"{len(study):,}: {found.done:,} done, {found.failed:,} failed, "
@@ -147,7 +147,7 @@ def _warn_of_few_steps(study: Study) -> None:
     needed = study.max_episodes * max(limit or 0 for limit in limits)
     if study.max_steps < needed:
         warn(
-            f"{study.max_episodes:,} episodes may have {needed:,} steps, but max_steps is "
+            f"{study.max_episodes:,} episodes may take {needed:,} steps, but max_steps is "
             f"{study.max_steps:,}: the table leaves out runs that end before"
         )
 

@@ -16,7 +16,7 @@ def show_moves(problem: Any, policy: Any, hopeless: Any = None) -> None:
     from qrmax.report.policy_map import moves_on_map
 
     if problem.world is None:
-        click.echo("there is no map to show the moves on", err=True)
+        click.echo("there is no map to show the policy on", err=True)
     else:
         click.echo(f"\n{moves_on_map(problem, policy, hopeless=hopeless)}")
 
@@ -38,5 +38,5 @@ def show_moves_between(problem: Any, action: Callable[[Any, int, int], int]) -> 
         [way[action(seen[cell], int(problem.label[cell]), q)] for q in range(problem.n_task_states)]
         for cell in cells
     ]
-    click.echo("\nin the middle of each cell")
+    click.echo("\nat the centre of each cell")
     show_moves(problem, np.array(policy))

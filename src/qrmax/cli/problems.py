@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from qrmax.agents.registry import agent_class, agent_names, built_in_names, check_agent_name
+from qrmax.cli.own_agents import agents_in
 from qrmax.plugins import is_reference, make_importable
 
 TASKS = (
@@ -52,15 +53,17 @@ def _complete_problem(_: Any, __: Any, incomplete: str) -> list[str]:
 
 
 def _complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:
-    return [name for name in agent_names() if name.startswith(incomplete)]
+    """Complete the name of an agent, or `module:Class` for a module in this folder."""
+    names = [name for name in agent_names() if name.startswith(incomplete)]
+    return names + (agents_in(Path.cwd(), incomplete) if incomplete else [])
 
 
 agent_option = click.option(
     "--agent",
     shell_complete=_complete_agent,
     help=f"One of {', '.join(built_in_names())}, or one that you have installed; see `qrmax list "
-    "agents`. Or one of your own, as module:Class; the module may lie in this folder.  "
-    "[default: qrmax; with real positions: bucket-qrmax]",
+    "agents`. Or one of your own, as module:Class; the module may be in this folder.  "
+    "[default: qrmax; with continuous positions: bucket-qrmax]",
 )
 
 
@@ -100,7 +103,7 @@ _OPTIONS = (
     click.option(
         "--reward",
         metavar="NAME",
-        help="A model file (.drn) in place of PROBLEM: which of its reward models counts.",
+        help="For a model file (.drn) as PROBLEM: the reward model to use.",
     ),
 )
 
@@ -160,12 +163,11 @@ def _check_parts(problem: str | None, map_: str | None, task: str | None) -> Non
         return
     if map_ is not None and parsed.map is not None:
         raise click.UsageError(
-            f"PROBLEM {problem!r} says already what --map is to be: give --map and --task alone."
+            f"PROBLEM {problem!r} already has a map: give --map and --task without it."
         )
     if task is not None and parsed.task is not None:
         raise click.UsageError(
-            f"PROBLEM {problem!r} says already what --task is to be: "
-            f"give {without_task(problem)} and --task."
+            f"PROBLEM {problem!r} already has a task: give {without_task(problem)} and --task."
         )
 
 
@@ -184,7 +186,7 @@ def _read_model(
     unfit = ["map"] if map_ is not None else [*given.keys() - {"max_episode_steps"}]
     if unfit:
         raise click.UsageError(
-            f"{path} is a model, with rules of its own: leave out "
+            f"{path} is a model with its own dynamics: leave out "
             f"--{unfit[0].replace('_', '-')}; --task and --max-episode-steps can be given."
         )
     limit = given.get("max_episode_steps", MODEL_EPISODE_STEPS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +15,10 @@ from qrmax.cli.environments import (
     EnvironmentOptions,
     environment_options,
     make_environment_of,
-    print_run,
 )
-from qrmax.cli.output import (
-    NO_SUCCESS,
-    OutputFile,
-    as_json,
-    examples,
-    nominal_text,
-    percent,
-    print_facts,
-    print_json,
-)
+from qrmax.cli.output import OutputFile, as_json, examples
 from qrmax.cli.print_moves import show_moves, show_moves_between
+from qrmax.cli.print_run import print_run
 from qrmax.cli.problems import (
     agent_option,
     check_agent,
@@ -36,6 +27,7 @@ from qrmax.cli.problems import (
     problem_options,
     usual_agent,
 )
+from qrmax.cli.resume_environment import environment_to_resume, options_to_resume
 from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import SourceError
 from qrmax.plugins import is_reference
@@ -43,12 +35,12 @@ from qrmax.source import check_output
 from qrmax.studies.interrupt import interruptible
 
 if TYPE_CHECKING:
-    from qrmax.agents.buckets.buckets import Buckets
-    from qrmax.planning.policy_evaluation import Evaluation
     from qrmax.training.run import Run
-    from qrmax.training.trainer import Session, TrainingConfig
+    from qrmax.training.trainer import Session
 
 INTERRUPTED = 130
+NO_MAP = "--show is for worlds with a map, not for --env."
+MAY_CHANGE = {"max_steps", "max_episodes", "task", *OF_ENVIRONMENTS}  # in a run that is resumed
 RULE_NAMES = ("exact", "nominal", "success", "welch", "reaches", "budget")
 RULE_SETTINGS = ("within", "in_a_row", "episodes", "alpha", "success", "episode_return")
 
@@ -87,12 +79,14 @@ def _read_value(text: str) -> Any:
         "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
         "qrmax run --env CliffWalking-v1 --task 'F goal' --labelling mine:labels",
+        "qrmax run --env FrozenLake-v1 --env-option is_slippery=false --wrapper mine:Falls ...",
+        "qrmax run --resume cliff.run --labelling mine:labels --max-steps 200000",
     ),
 )
 @problem_options
 @environment_options
 @agent_option
-@click.option("--seed", type=int, default=0, show_default=True, help="Names the random streams.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The random seed.")
 @click.option(
     "--set",
     "settings",
@@ -110,7 +104,9 @@ def _read_value(text: str) -> Any:
 @click.option(
     "--max-steps", type=int, help="The budget in steps.  [default: 1000000, for DQN 100000]"
 )
-@click.option("--max-episodes", type=int, help="The budget in episodes, tested at each evaluation.")
+@click.option(
+    "--max-episodes", type=int, help="The budget in episodes, checked at each evaluation."
+)
 @click.option(
     "--stop",
     type=click.Choice(RULE_NAMES),
@@ -179,9 +175,9 @@ def run(
     ends a run early, and saves it if --save is given.
     """
     if show and options["env"] is not None:
-        raise click.UsageError("--show is for worlds with a map, not for --env.")
+        raise click.UsageError(NO_MAP)
     if show and as_json:
-        raise click.UsageError("--show is for people and --json for programs: give one of them.")
+        raise click.UsageError("--show and --json exclude each other: give one of them.")
     if resume is not None:
         session = _resumed(resume, options)
         if save is None:
@@ -189,10 +185,15 @@ def run(
             save = resume
     else:
         session = _new(options, quiet)
+    if show and session.domain.problem is None:
+        raise click.UsageError(NO_MAP)
     if export is not None:
         from qrmax.training.policy_export import check_exportable
 
         check_exportable(session.agent)
+    context = click.get_current_context()
+    context.call_on_close(session.domain.close)  # an environment was made here
+    context.call_on_close(session.evaluator.close)
     finished = _train(session, quiet, log)
 
     from qrmax.training.cautions import warn_of_outcome
@@ -204,7 +205,7 @@ def run(
         try:
             outcome.save(save)
         except SourceError:  # such as a full disk: the result is still printed
-            _print(outcome, session.training, as_json, {})
+            print_run(outcome, session.training, as_json, {})
             raise
     if export is not None:
         outcome.export(export)
@@ -213,20 +214,18 @@ def run(
         click.echo(f"interrupted at step {outcome.trained:,}{hint}", err=True)
         sys.exit(INTERRUPTED)
     files = {"saved": save, "exported": export, "log": log}
-    _print(outcome, session.training, as_json, files)
+    print_run(outcome, session.training, as_json, files)
     if show:
         _show(outcome)
 
 
 def _how_to_resume(outcome: Run, saved: Path) -> str:
-    """The command that resumes a saved run; an environment has to be given in Python."""
+    """The command that resumes a saved run, with the modules of the user that it needs."""
     from qrmax.agents.outside import agent_source
 
-    if outcome.problem is None:
-        return f"go on with it in Python: qrmax.load({str(saved)!r}, env=...).resume(...)"
     source = agent_source(type(outcome.agent))
     agent = "" if source is None else f" --agent {source.reference}"
-    return f"go on with: qrmax run --resume {saved}{agent}"
+    return f"resume with: qrmax run --resume {saved}{agent}{options_to_resume(outcome.environment)}"
 
 
 def _show(outcome: Run) -> None:
@@ -297,23 +296,27 @@ def _resumed(path: Path, options: dict[str, Any]) -> Session:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if option.name == "agent" and is_reference(options["agent"] or ""):
             continue  # loading a file imports no module: this is how to say which one it needs
-        if given and option.name in options.keys() - {"max_steps", "max_episodes"}:
+        if given and option.name in options.keys() - MAY_CHANGE:
             what = option.opts[0] if isinstance(option, click.Option) else "PROBLEM"
-            raise click.UsageError(f"--resume goes on with a run as it was: leave {what} out.")
+            raise click.UsageError(f"--resume takes the settings of the run: leave {what} out.")
     if options["agent"] is not None:
         check_agent(options["agent"])
+    given_env = EnvironmentOptions(**{name: options.pop(name) for name in OF_ENVIRONMENTS})
 
     from qrmax.agents.registry import agent_class
     from qrmax.training.checkpoint import load_session
 
-    session = load_session(path)
+    again = environment_to_resume(path, given_env, options, _read_value)
+    session = load_session(path, again.env)
     if options["agent"] is not None and agent_class(options["agent"]) is not type(session.agent):
         raise click.UsageError(
             f"{path} is a run of {session.agent.name}, not of --agent {options['agent']}."
         )
     session.extend(options["max_steps"], options["max_episodes"])
     if session.progress.reason:
-        click.echo(f"{path}: has met its rule; there is nothing more to do", err=True)
+        click.echo(f"{path}: has met its stopping rule; there is nothing to resume", err=True)
+    elif again.notice:
+        click.echo(f"{path}: {again.notice}", err=True)
     return session
 
 
@@ -329,99 +332,3 @@ def _train(session: Session, quiet: bool, log: Path | None) -> bool:
             if interrupted:
                 break
     return not interrupted
-
-
-def _print(
-    outcome: Run, training: TrainingConfig, as_json: bool, files: dict[str, Path | None]
-) -> None:
-    rule, every = training.stop.name, training.evaluate_every
-    if outcome.problem is None:
-        print_run(outcome, rule, as_json, files)
-        return
-    config = asdict(outcome.agent.config)
-    problem, evaluation = outcome.problem, outcome.evaluation
-    gap, best = outcome.gap, outcome.best
-    assert problem is not None
-    assert evaluation is not None
-    assert gap is not None
-    assert best is not None
-    stage_0 = outcome.stationary_evaluation
-    if as_json:
-        print_json(
-            {
-                "agent": outcome.agent.name,
-                "problem": problem.name,
-                "seed": outcome.seed,
-                "steps": outcome.steps,
-                "evaluate_every": every,
-                "episodes": outcome.episodes,
-                "reason": outcome.reason,
-                "trained": outcome.trained,
-                "start_value": evaluation.start_value,
-                "gap": gap,
-                "best_start_value": best.start_value,
-                "success": evaluation.success,
-                "best_success": best.success,
-                "mean_length": evaluation.mean_length,
-                "nominal_length": evaluation.nominal_length,
-                "seconds": outcome.seconds,
-                "settings": config,
-                "stage_0": None if stage_0 is None else asdict(stage_0),
-            }
-        )
-        return
-    steps = f"{outcome.steps:,}"
-    if outcome.reason != "budget":
-        steps += f"  (checked every {every:,})"
-    else:
-        steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
-    known, sampled = outcome.agent.known(), outcome.agent.perceives
-    buckets = _buckets(outcome)
-    facts = {
-        "agent": outcome.agent.name,
-        "problem": problem.name,
-        "seed": str(outcome.seed),
-        "steps": steps,
-        "episodes": f"{outcome.episodes:,}",
-        "stopped by": outcome.reason,
-        "gap": f"{percent(gap)} to the optimum"
-        + (f": {evaluation.start_value:.4g} of {best.start_value:.4g}" if sampled else ""),
-        **(_success(outcome, evaluation) if problem.machine.success else {"success": NO_SUCCESS}),
-        **({"buckets": f"{len(buckets):,}"} if buckets is not None else {}),
-        "known": f"{known.pairs:,} of {known.of:,} counted" if known else "keeps no model",
-        "seconds": f"{outcome.seconds:.3f}  of learning ({_rate(outcome)} steps/s)",
-    }
-    if stage_0 is not None:
-        horizon, gamma = config["horizon"], config["gamma"]
-        facts["judged"] = f"with its policy of {horizon} stages, gamma {gamma:g}"
-        alone = f"{percent(stage_0.success)} success"
-        if not problem.machine.success:
-            alone = f"start value {stage_0.start_value:.6g}"
-        facts["stage 0 alone"] = f"{alone}, as a policy of its own"
-    facts |= {what: str(file) for what, file in files.items() if file is not None}
-    print_facts(facts)
-
-
-def _buckets(outcome: Run) -> Buckets | None:
-    from qrmax.agents.buckets.in_buckets import InBuckets
-
-    return outcome.agent.buckets if isinstance(outcome.agent, InBuckets) else None
-
-
-def _success(outcome: Run, evaluation: Evaluation) -> dict[str, str]:
-    """The success rate, and the length of successful episodes."""
-    share = percent(evaluation.success)
-    if outcome.agent.perceives:
-        length, best = evaluation.mean_length, outcome.best
-        assert best is not None
-        return {
-            "success": f"{share}, sampled; the optimum has {percent(best.success)}",
-            "mean length": "none: no success"
-            if length is None
-            else f"{length:.1f} steps, of successful episodes",
-        }
-    return {"success": share, "nominal length": nominal_text(evaluation.nominal_length)}
-
-
-def _rate(outcome: Run) -> str:
-    return f"{outcome.trained / max(outcome.seconds, 1e-9):,.0f}"

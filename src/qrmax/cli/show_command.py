@@ -167,7 +167,7 @@ def _task(name: str, map_: str | None) -> RewardMachine:
 def _restricted(task: RewardMachine, labels: Iterable[Label], place: str) -> RewardMachine:
     there = task.restricted(labels, name=f"{task.name} on {place}")
     if task.success and not there.success:
-        click.echo(f"warning: no success of {task.name} can be reached on {place}", err=True)
+        click.echo(f"warning: no success state of {task.name} is reachable on {place}", err=True)
     return there
 
 

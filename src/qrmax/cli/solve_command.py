@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 @click.option(
     "--per-cell",
     type=int,
-    help="Continuous positions: grid points along each side of a cell.  [default: until it is fine "
-    "enough]",
+    help="Continuous positions: grid points along each side of a cell.  [default: refined until "
+    "accurate]",
 )
 @click.option(
     "--show", is_flag=True, help="Show the optimal policy on the map, one panel per task state."
@@ -70,7 +70,7 @@ def solve(
     continuous positions is solved on a fine grid, and the discretisation error is estimated.
     """
     if show and as_json:
-        raise click.UsageError("--show is for people and --json for programs: give one of them.")
+        raise click.UsageError("--show and --json exclude each other: give one of them.")
     if horizon is None:
         check_range("gamma", gamma, above=0.0, below=1.0)
     else:
@@ -79,7 +79,7 @@ def solve(
     problem = make_problem(**options)
     if is_continuous(options["problem"]):
         if horizon is not None:
-            raise click.UsageError("--horizon is for worlds with numbered states.")
+            raise click.UsageError("--horizon is for worlds with discrete states.")
         _solve_continuous(problem, gamma, per_cell, as_json, show)
         return
     if per_cell is not None:
@@ -143,7 +143,7 @@ def solve(
     if show:
         first = solution.policy if horizon is None else solution.policy[0]
         if horizon is not None:
-            click.echo("\nthe first of all steps; later ones may differ")
+            click.echo("\nthe policy of stage 0; later stages may differ")
         show_moves(problem, first, hopeless=solution.value == 0.0)
 
 
@@ -178,13 +178,13 @@ def _solve_continuous(
         "problem": problem.name,
         "grid": f"{points:,} points x {problem.n_task_states} task states",
         "start value": f"{solution.start_value:.4g}  (gamma {gamma:g}; "
-        f"{error.value:.2g} off on a grid half as fine)",
+        f"differs by {error.value:.2g} at half the resolution)",
     }
     if not problem.machine.success:
         facts["success"] = NO_SUCCESS
     else:
         length = solution.mean_length
-        off = f"{100 * error.success:.2f} points off on that grid"
+        off = f"differs by {100 * error.success:.2f} points"
         facts["success"] = f"{percent(solution.success)}  ({off})"
         facts["mean length"] = (
             "none: no success" if length is None else f"{length:.1f} steps, of successful episodes"

@@ -69,7 +69,7 @@ def _print_for_people(found: Status) -> None:
         f"failed, {found.left:,} left"
     )
     if begun := sum(cell.begun for cell in found.cells):
-        click.echo(f"{begun:,} of those left have been begun and go on from their checkpoints")
+        click.echo(f"{begun:,} of those left have started, and resume from their checkpoints")
     if found.others:
         click.echo(f"{found.others:,} more runs are of an earlier version of the study")
     if found.owner is not None:

@@ -83,7 +83,7 @@ def notes(frame: polars.DataFrame, folder: Path) -> Iterator[tuple[str, int]]:
     apart = " or ".join(f"{every:,}" for every in checks)
     yield (
         f"Steps until the stopping rule was met, checked every {apart}: median over all runs, mean "
-        "of those that reached it. Success and gap: those of the last policies, on average.",
+        "of those that met it. Success and gap: means over the final policies.",
         0,
     )
     if not bool(frame["in_study"].all()):
@@ -106,7 +106,7 @@ def print_summary(frame: polars.DataFrame, folder: Path) -> None:
 
     console = Console(highlight=False, markup=False, emoji=False)
     if not len(frame):
-        click.echo(f"{folder}: no run is complete yet; how far it is: qrmax status {folder}")
+        click.echo(f"{folder}: no run is complete yet; its progress: qrmax status {folder}")
         return
     found = [*lines(frame)]
     rows = [HEADS, *(line[1 : 1 + len(HEADS)] for line in found)]

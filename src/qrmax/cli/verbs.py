@@ -36,14 +36,14 @@ TRIED = {
     **dict.fromkeys(("validate", "verify", "lint", "selftest"), CHECK),
     **dict.fromkeys(("resume", "continue", "load"), "to resume a run: qrmax run --resume my.run"),
     **dict.fromkeys(("csv", "data"), "the runs of a study: qrmax results DIR --format csv"),
-    **dict.fromkeys(("ls", "names", "envs", "problems"), "what there is by name: qrmax list"),
+    **dict.fromkeys(("ls", "names", "envs", "problems"), "all names: qrmax list"),
     **{
-        kind: f"what there is by name: qrmax list {kind}"
+        kind: f"all names: qrmax list {kind}"
         for kind in ("worlds", "maps", "tasks", "agents", "studies")
     },
     **dict.fromkeys(("version", "info"), "the version: qrmax --version, qrmax doctor"),
-    "progress": "how far a study is: qrmax status DIR",
-    "help": "what there is to do: qrmax --help, qrmax run --help",
+    "progress": "the progress of a study: qrmax status DIR",
+    "help": "all commands: qrmax --help, qrmax run --help",
 }
 """Suggestions for words that people may try."""
 
@@ -102,4 +102,4 @@ def _nearest(word: str, names: list[str]) -> str:
     """The closest command, or word that stands for one, in spelling."""
     for meant in nearest(word, [*TRIED, *names], 1):
         return f"did you mean {meant!r}?" if meant in names else TRIED[meant]
-    return "what there is to do: qrmax --help"
+    return "all commands: qrmax --help"

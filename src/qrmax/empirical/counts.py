@@ -50,7 +50,7 @@ class Counts(NamedTuple):
 class Counter:
     """Counts of samples of pairs (i, j), such as state-action pairs, up to a threshold.
 
-    Arguments:
+    Args:
         first: the number of values of i.
         second: the number of values of j.
         threshold: the samples of a pair after which its transitions are known; by default counts
@@ -76,9 +76,9 @@ class Counter:
         for_rewards: int | None = None,
         outcomes: int = 4,
     ) -> None:
-        self.for_moves = threshold  # t_T
+        self.for_transitions = threshold  # t_T
         self.for_rewards = threshold if for_rewards is None else for_rewards  # t_R
-        self.threshold = max(self.for_moves, self.for_rewards)  # samples that make a pair known
+        self.threshold = max(self.for_transitions, self.for_rewards)  # to know a pair
         self.counts = Counts(
             n=np.zeros((first, second), dtype=np.int32),
             outcome=np.full((first, second, outcomes), NO_OUTCOME, dtype=np.int32),
@@ -89,7 +89,7 @@ class Counter:
     def count_rewards(self, samples: int) -> None:
         """Let so many of the first samples count for the mean reward."""
         self.for_rewards = samples
-        self.threshold = max(self.for_moves, samples)
+        self.threshold = max(self.for_transitions, samples)
 
     def is_known(self, i: int, j: int) -> bool:
         """Whether (i, j) has enough samples."""
@@ -100,7 +100,7 @@ class Counter:
         n, threshold = self.counts.n.item(i, j), self.threshold
         if n >= threshold:
             return False
-        if n < self.for_moves:
+        if n < self.for_transitions:
             k = self._place(i, j, outcome)
             tau = self.counts.tau
             tau[i, j, k] = tau.item(i, j, k) + 1
@@ -114,7 +114,7 @@ class Counter:
         """The outcomes of (i, j), their probabilities, and the mean reward."""
         n, outcome, tau, rho = [array[i, j] for array in self.counts]
         seen = len(outcome) - outcome.tolist().count(NO_OUTCOME)
-        moves, rewards = min(int(n), self.for_moves), min(int(n), self.for_rewards)
+        moves, rewards = min(int(n), self.for_transitions), min(int(n), self.for_rewards)
         return Estimate(outcome[:seen], tau[:seen] / moves, float(rho) / rewards)
 
     def grow(self, first: int, second: int) -> None:
@@ -148,7 +148,7 @@ class Counter:
         if not ((n >= 0) & (n <= self.threshold)).all():
             raise ModelError(f"inconsistent counts: a visit count outside 0 to {self.threshold}")
         sampled = tau.sum(axis=2, dtype=np.int64)  # normalised to probabilities later
-        if ((tau > 0) == unused).any() or (sampled != np.minimum(n, self.for_moves)).any():
+        if ((tau > 0) == unused).any() or (sampled != np.minimum(n, self.for_transitions)).any():
             raise ModelError("inconsistent counts: transition counts do not sum to the visit count")
         if not (np.abs(rho) <= MAX_TOTAL_REWARD).all() or rho[n == 0].any():
             raise ModelError("inconsistent counts: an impossible sum of rewards")

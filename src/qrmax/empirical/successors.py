@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 class Successors:
     """Counts of samples of state-action pairs (x, a).
 
-    Arguments:
+    Args:
         states: the number of states x.
         actions: the number of actions a.
 

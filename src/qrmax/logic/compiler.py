@@ -35,7 +35,7 @@ def compile_formula(
     >>> dfa.accepts([{"coffee"}, set(), {"office"}])
     True
 
-    Arguments:
+    Args:
         formula: a `Formula`, or text to parse.
         logic: the logic that text is parsed in.
         max_states: bound on the states of the intermediate automaton; a `SizeError` beyond it.

@@ -86,7 +86,7 @@ class DFA:
 
         The first edge whose guard holds is taken; if none holds, the state does not change.
 
-        Arguments:
+        Args:
             edges: the transitions, in order of precedence; none may be stochastic.
             initial: the name of the initial state.
             accepting: the names of the accepting states.
@@ -147,7 +147,7 @@ class DFA:
     def product(self, other: DFA, accept: Callable[[bool, bool], bool]) -> DFA:
         """The minimal product DFA; `a & b` and `a | b` are the common cases.
 
-        Arguments:
+        Args:
             other: the other factor.
             accept: the acceptance condition, given whether each factor accepts.
         """

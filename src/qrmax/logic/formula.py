@@ -136,7 +136,7 @@ class Formula:
     def parse(text: str, logic: str = "ltlf") -> Formula:
         """Parse a formula; a `FormulaError` shows the column of a syntax error.
 
-        Arguments:
+        Args:
             text: the formula.
             logic: "ltlf", "ldlf" or "ppltl".
         """

@@ -58,7 +58,7 @@ def check_task(
     never: 's' -> 'u' when 'a & b' is never taken: other edges come first
     missing: 'b' is never true; there are: a
 
-    Arguments:
+    Args:
         task: a machine, or whatever `load_task` accepts.
         propositions: those that can be true.
         labels: the labels that occur, such as `qrmax.load_map("map1").labels()`; the task is then
@@ -223,7 +223,7 @@ def _missing(name: str, true: Iterable[str]) -> Finding:
 def _at_once(machine: RewardMachine) -> Iterator[Finding]:
     nothing: Label = frozenset()
     if (state := machine.first_state(nothing)) in machine.success:
-        yield Finding("at once", f"if nothing is true at the start, it is over in {state!r}")
+        yield Finding("at once", f"if no proposition is true at the start, it ends in {state!r}")
 
 
 def _overlaps(machine: RewardMachine, labels: _Labels) -> Iterator[Finding]:

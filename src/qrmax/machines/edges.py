@@ -29,7 +29,7 @@ class Edge:
     >>> Edge("start", "coffee", "has_coffee", probability=0.8)
     Edge('start' -> 'has_coffee' when 'coffee', reward 0, probability 0.8)
 
-    Arguments:
+    Args:
         source: the state that it leaves.
         guard: a Boolean condition on the label read, as a `Guard` or as text.
         target: the state that it leads to.

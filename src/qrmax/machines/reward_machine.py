@@ -67,7 +67,7 @@ class MachineRun(NamedTuple):
 class RewardMachine:
     """A task: a non-Markovian reward function, as a finite automaton over labels.
 
-    Arguments:
+    Args:
         edges: the transitions; if the guards of two hold, the first is taken. (Edges with the same
             guard and probabilities below 1 are alternatives, of which one is drawn.)
         initial: the initial state.
@@ -149,7 +149,7 @@ class RewardMachine:
     ) -> RewardMachine:
         """Compile a formula of LTLf to a machine that gives `reward` when the trace satisfies it.
 
-        Arguments:
+        Args:
             formula: one formula, or several with a reward each: {formula: reward, ...}.
             reward: the reward of a single formula.
             **options: `pay` ("once", or "each" for after every step), `end_on_success`,
@@ -218,7 +218,7 @@ class RewardMachine:
         unshaped one, which its attribute `shaping` refers to: shaping lowers all values by the
         potential of the start. Shaping a shaped machine replaces its shaping.
 
-        Arguments:
+        Args:
             gamma: the agent's discount factor.
             world_ends: a guard that holds for the labels of states in which the environment itself
                 ends the episode, such as "decoration" in the Office.
@@ -241,7 +241,7 @@ class RewardMachine:
         behaviour on any other label is unspecified. The rewards of a shaped machine are kept, but
         not its `shaping`.
 
-        Arguments:
+        Args:
             labels: the labels that occur, such as `qrmax.load_map("map1").labels()`.
             name: of the new machine; by default that of the old one.
 
@@ -266,7 +266,7 @@ class RewardMachine:
         return self.success | self.failure
 
     @property
-    def is_random(self) -> bool:
+    def is_stochastic(self) -> bool:
         """Whether this is a stochastic reward machine: some event has several outcomes."""
         return self.most_outcomes > 1
 
@@ -343,7 +343,7 @@ class RewardMachine:
     def step(self, state: str, label: Iterable[str], rng: Chance | None = None) -> MachineStep:
         """Read one label in `state`. Terminal states are absorbing, with reward 0.
 
-        Arguments:
+        Args:
             state: the current state.
             label: the propositions that are true.
             rng: the generator to draw from if there are several outcomes; not used otherwise.
@@ -391,7 +391,7 @@ class RewardMachine:
     def run(self, trace: Iterable[Iterable[str]], rng: Chance | None = None) -> MachineRun:
         """Read a sequence of labels from the initial state, collecting the rewards.
 
-        Arguments:
+        Args:
             trace: the labels.
             rng: the generator that a stochastic machine draws from, as in `step`.
         """

@@ -76,7 +76,7 @@ def load_task(
     >>> load_task("F(coffee & F office)").run([{"coffee"}, {"office"}]).reward
     1.0
 
-    Arguments:
+    Args:
         task: a name, a path, or a formula: text, as here, or one of `qrmax.patterns`.
         letters: for files of Toro Icarte's reward machines (`.txt`), the propositions that letters
             stand for, such as `{"f": "coffee"}`; by default those of the Office World.
@@ -100,7 +100,7 @@ def find_task(task: TaskSource, folder: Path = TASKS, *, beside: Path = HERE) ->
 def save_task(machine: RewardMachine, path: str | os.PathLike[str]) -> None:
     """Write a task to a file, atomically.
 
-    Arguments:
+    Args:
         machine: the task.
         path: the file, whose suffix determines the format.
     """

@@ -101,28 +101,30 @@ def solve_continuous(
         check_count("per_cell", per_cell)
         check_range("per_cell", per_cell, at_most=FINEST)
     parts = _parts(problem) if per_cell is None else (per_cell, per_cell)
-    rough = _Judged.of(_solve(problem, gamma, (max(1, parts[0] // 2), max(1, parts[1] // 2))))
+    rough = _Evaluated.of(_solve(problem, gamma, (max(1, parts[0] // 2), max(1, parts[1] // 2))))
     while True:
         fine = _solve(problem, gamma, parts)
-        judged = _Judged.of(fine)
-        error = GridError(*(abs(ours - theirs) for ours, theirs in zip(judged, rough, strict=True)))
+        evaluated = _Evaluated.of(fine)
+        error = GridError(
+            *(abs(ours - theirs) for ours, theirs in zip(evaluated, rough, strict=True))
+        )
         finer = 2 * parts[0], 2 * parts[1]
-        relative = error.relative(*judged)
+        relative = error.relative(*evaluated)
         if relative <= GOOD or per_cell is not None or _too_fine(problem, finer):
             break
         del fine  # before the next one needs the memory
-        rough, parts = judged, finer
+        rough, parts = evaluated, finer
     solution, evaluation = fine
     if relative > GOOD and per_cell is None:
         warn(
-            f"the optimum of {problem.name!r} is not known well: on a grid half as fine it differs "
+            f"the optimum of {problem.name!r} is inaccurate: at half the resolution it differs "
             f"by {relative:.0%}; give a larger per_cell than {max(parts)}"
         )
     return FineSolution(
         problem=problem,
         gamma=gamma,
-        start_value=judged.value,
-        success=judged.success,
+        start_value=evaluated.value,
+        success=evaluated.success,
         mean_length=evaluation.mean_length,
         error=error,
         grid=solution.problem.world,  # type: ignore[arg-type]  # discretise put it there
@@ -130,14 +132,14 @@ def solve_continuous(
     )
 
 
-class _Judged(NamedTuple):
+class _Evaluated(NamedTuple):
     """Value and success probability of the optimal policy on a grid."""
 
     value: float
     success: float
 
     @classmethod
-    def of(cls, solved: tuple[Solution, Evaluation]) -> _Judged:
+    def of(cls, solved: tuple[Solution, Evaluation]) -> _Evaluated:
         solution, evaluation = solved
         return cls(solution.start_value, evaluation.success)
 

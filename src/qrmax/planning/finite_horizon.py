@@ -91,7 +91,7 @@ def make_stages(
         ahead, beyond = np.zeros((horizon, *shape)), np.zeros((horizon, shape[0]))
     except MemoryError as error:
         raise ParameterError(
-            f"horizon is {horizon}: to plan that many steps for {shape[0] * shape[1]} pairs takes "
+            f"horizon is {horizon}: planning for {shape[0] * shape[1]} pairs takes "
             f"{horizon * shape[0] * shape[1] * 8 / 1e9:,.0f} GB of memory; give a smaller one"
         ) from error
     v_max, most = np.empty(horizon), 0.0

@@ -295,7 +295,7 @@ class IncrementalPlanner:
         _check_place("state", s, n_states)
         _check_place("action", a, n_actions)
         if not abs(number) <= MAX_VALUE:
-            raise ModelError(f"action {a} in state {s}: {number} is no bonus and no value")
+            raise ModelError(f"action {a} in state {s}: {number} is not a bonus or a value")
         table[s, a] = number
         self._update_signed(number)
         self._await_backup(s, a, q)
@@ -432,7 +432,7 @@ class IncrementalPlanner:
         most = snapshot_checks.largest_value(env, task, exploration, self.rules, waits)
         snapshot_checks.check_values(tables.value, most)
         if not np.array_equal(kernels.gains(task, tables.value, self.rules.gamma), tables.gain):
-            raise ModelError("tables.gain is not what follows from the values")
+            raise ModelError("tables.gain does not match the values")
 
     def _update_signed(self, reward: float) -> None:
         """Note a negative number in the model: from now on terms of a sum may cancel."""
@@ -501,6 +501,6 @@ def _check_estimate(
     if listed and not 0 <= min(listed) <= max(listed) < size:
         raise ModelError(f"{what}: an outcome is not one of 0 to {size - 1}")
     if chances and not (min(chances) >= 0.0 and sum(chances) <= 1.0 + ROUNDING):
-        raise ModelError(f"{what}: the probabilities are not those of a distribution")
+        raise ModelError(f"{what}: the probabilities are not a distribution")
     if not abs(reward) <= MAX_VALUE:
         raise ModelError(f"{what}: the mean reward is {reward}; allowed: a finite number")

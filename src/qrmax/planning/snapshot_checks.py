@@ -75,7 +75,7 @@ def check_worklist(work: Worklist) -> None:
     for ring, first, length, waiting in zip(*work, strict=True):
         listed = ring[(first + np.arange(length)) % n_states]
         if not np.array_equal(np.sort(listed), np.flatnonzero(waiting)):
-            raise ModelError("work.ring does not have all that waits, each once")
+            raise ModelError("work.ring does not have each queued state exactly once")
 
 
 def check_exploration(exploration: Exploration, sizes: tuple[int, int, int]) -> None:
@@ -94,9 +94,9 @@ def check_exploration(exploration: Exploration, sizes: tuple[int, int, int]) -> 
 def check_factor(name: str, prob: FloatArray, reward: FloatArray) -> None:
     """Refuse probabilities and rewards of a factor that are none."""
     if not (prob >= 0.0).all() or not (prob.sum(axis=-1) <= 1.0 + ROUNDING).all():
-        raise ModelError(f"{name}.prob: the probabilities of a pair do not add up")
+        raise ModelError(f"{name}.prob: the probabilities of a pair do not sum to 1")
     if not (np.isfinite(reward) | (reward == np.inf)).all():
-        raise ModelError(f"{name}.reward: not a number, or below all numbers")
+        raise ModelError(f"{name}.reward: not a number, or -inf")
 
 
 def check_values(value: FloatArray, most: float) -> None:

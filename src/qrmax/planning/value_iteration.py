@@ -153,9 +153,9 @@ def _solve_layers(
         count, settled = _solve_layer(model, value, layer, rules, policy, max_turns, from_nothing)
         if not settled:
             raise ConvergenceError(
-                f"value iteration with gamma {gamma} did not settle to {tolerance} within "
-                f"{max_turns} turns of sweeps and linear systems; a larger tolerance or a smaller "
-                "gamma would"
+                f"value iteration with gamma {gamma} did not converge to {tolerance} within "
+                f"{max_turns} rounds of sweeps and linear systems; give a larger tolerance or a "
+                "smaller gamma"
             )
         backups += count
     return backups

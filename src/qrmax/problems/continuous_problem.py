@@ -29,7 +29,7 @@ from qrmax.seeding import Chance
 class ContinuousProblem:
     """An NMRDP in a plane: its dynamics, a label for each cell, and a reward machine.
 
-    Arguments:
+    Args:
         plane: the dynamics: directions, noise, walls and rewards of the cells.
         machine: the task.
         labels: the distinct labels, each a set of propositions.
@@ -128,7 +128,7 @@ class ContinuousProblem:
         return int(self.table.initial[self.label[self.start]])
 
     @property
-    def judged(self) -> ContinuousProblem:
+    def unshaped(self) -> ContinuousProblem:
         """The problem by which policies are evaluated: itself, or without reward shaping."""
         return unshaped(self)
 

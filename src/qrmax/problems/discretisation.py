@@ -218,8 +218,8 @@ def _check_size(grid: FineGrid, entries: int) -> None:
     if entries > MOST:
         raise ParameterError(
             f"a grid of {grid.per_cell[0]} x {grid.per_cell[1]} parts to a cell has "
-            f"{grid.n_states} points here, and needs about {entries} numbers; allowed: {MOST}. "
-            "Take fewer parts, or less noise"
+            f"{grid.n_states} points here, and about {entries} transitions; allowed: {MOST}. "
+            "Give fewer parts, or less noise"
         )
 
 

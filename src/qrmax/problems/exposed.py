@@ -281,7 +281,7 @@ def _start(env: Any, n_states: int, name: str) -> NDArray[np.float64]:
     given = getattr(env, "initial_state_distrib", None)
     if given is None:
         raise ModelError(
-            f"{name} does not say where episodes start: it has no env.unwrapped."
+            f"{name} does not give the start of episodes: it has no env.unwrapped."
             "initial_state_distrib, probabilities of states"
         )
     start = np.asarray(given, dtype=np.float64)

@@ -32,7 +32,7 @@ class LabelledMDP:
     >>> model.problem("F there")
     Problem('model/F there': 2 states x 2 task states, 1 actions)
 
-    Arguments:
+    Args:
         mdp: the MDP.
         labels: the distinct labels, each a set of propositions; by default the empty one alone.
         label: `label[s]` numbers the label of state `s` in `labels`; by default 0 for all states.
@@ -101,7 +101,7 @@ class LabelledMDP:
     ) -> Problem:
         """The problem of this MDP and a task.
 
-        Arguments:
+        Args:
             task: a `RewardMachine`, or what `load_task` takes; without one, the rewards are those
                 of the MDP alone.
             max_episode_steps: the step after which episodes are truncated; None for never.

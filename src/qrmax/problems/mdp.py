@@ -27,7 +27,7 @@ class TabularMDP:
     >>> mdp
     TabularMDP(2 states, 1 actions, up to 2 successors)
 
-    Arguments:
+    Args:
         succ: `succ[s, a, k]` is the k-th successor of state s and action a.
         prob: `prob[s, a, k]` is its probability; pad shorter lists with probability 0.
         reward: `reward[s, a, k]` is the reward of the transition; 0 by default.
@@ -85,7 +85,7 @@ class TabularMDP:
     ) -> TabularMDP:
         """Make an MDP from dense matrices, for small problems.
 
-        Arguments:
+        Args:
             transition: `transition[s, a, s']` is a transition probability.
             reward: `reward[s, a, s']` is the reward of the transition; 0 by default.
             terminal: `terminal[s]` is whether episodes end in state s; none by default.

@@ -27,7 +27,7 @@ def save_model(model: LabelledMDP | TabularMDP | Problem, path: str | os.PathLik
     the mean over successors. If the initial state is random, a state is added that draws it, in a
     step of its own.
 
-    Arguments:
+    Args:
         model: the MDP. Of a `Problem`, the product of its MDP and its task is written, whose states
             are labelled `success` if the task has succeeded; make a `qrmax.LabelledMDP` for others.
         path: the path of the file; its suffix is the format.
@@ -44,7 +44,7 @@ def load_model(
     A state is terminal if it has no choices, or if it is labelled `terminal` or `deadlock` and is
     absorbing without reward.
 
-    Arguments:
+    Args:
         path: the path of the file; its suffix is the format.
         reward: the name of the reward model, if there are several.
         start: the number of the initial state, if not exactly one is labelled `init`.

@@ -84,7 +84,7 @@ class Observations:
             x = np.asarray(observations, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ObservationError(
-                f"the observations {shown(observations)} are no vectors of {self.dimension} numbers"
+                f"observations {shown(observations)} are not vectors of {self.dimension} numbers"
             ) from error
         if x.ndim == 0:
             raise ObservationError(
@@ -106,7 +106,7 @@ class Observations:
             given = np.asarray(observation, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ObservationError(
-                f"the observation {shown(observation)} is no vector of {self.dimension} numbers"
+                f"the observation {shown(observation)} is not a vector of {self.dimension} numbers"
             ) from error
         x = given.reshape(-1)
         if len(x) != self.dimension:

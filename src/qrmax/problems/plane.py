@@ -51,11 +51,11 @@ def check_plane(plane: Plane) -> None:
     for name, shape in shapes.items():
         array = getattr(plane, name)
         if array.shape != shape or 0 in shape or not np.isfinite(array).all():
-            raise ModelError(f"{name} is not made of finite numbers of shape {shape}")
+            raise ModelError(f"{name} is not an array of finite numbers of shape {shape}")
     if (np.abs(plane.reward) >= MOST_REWARD).any():
         raise ModelError(f"a reward is beyond {MOST_REWARD:g}: rewards would add up to infinity")
     if not 1 <= columns <= n_cells or n_cells % columns:
-        raise ModelError(f"{n_cells} cells in {columns} columns are no plane")
+        raise ModelError(f"{n_cells} cells in {columns} columns do not form a plane")
     rows = n_cells // columns
     if max(columns, rows) > LONGEST:
         raise ModelError(f"a plane of {columns} x {rows} cells; allowed: {LONGEST} along a side")

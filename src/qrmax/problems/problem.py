@@ -40,7 +40,7 @@ class Problem:
     >>> Problem(mdp, task, labels=[set(), {"goal"}], label=[0, 1])
     Problem('problem': 2 states x 2 task states, 1 actions)
 
-    Arguments:
+    Args:
         mdp: the MDP.
         machine: the task.
         labels: the distinct labels, each a set of propositions.
@@ -101,7 +101,7 @@ class Problem:
         Its states are those of `mdp`, split by the label of the transition into them; see
         `step_labels`.
 
-        Arguments:
+        Args:
             mdp: the MDP.
             machine: the task.
             labels: the distinct labels, each a set of propositions.
@@ -167,7 +167,7 @@ class Problem:
         if not found:
             raise ParameterError(
                 f"{self.name}: observation {observation} is never reached with the label "
-                f"{braced(read)}; give what the environment shows that the problem was made of"
+                f"{braced(read)}; give an observation of the environment behind the problem"
             )
         return found[0]
 
@@ -187,12 +187,12 @@ class Problem:
         return self.mdp.n_actions
 
     @property
-    def judged(self) -> Problem:
+    def unshaped(self) -> Problem:
         """The problem by which policies are evaluated: itself, or without reward shaping.
 
         >>> import qrmax
         >>> task = qrmax.load_task("exp3").shaped(0.9, world_ends="decoration")
-        >>> qrmax.make("office/map1", task=task).judged
+        >>> qrmax.make("office/map1", task=task).unshaped
         Problem('office/map1/exp3': 108 states x 5 task states, 4 actions)
         """
         return unshaped(self)
@@ -303,7 +303,7 @@ def warn_of_what_can_never_be(problem: _Labelled) -> None:
     machine = problem.machine
     if machine.success and not machine.success & machine.reachable():
         warn(
-            f"task {machine.name!r} can never succeed: no edge leads on to "
+            f"task {machine.name!r} can never succeed: no edge leads to "
             f"{', '.join(map(repr, sorted(machine.success)))}"
         )
     present = frozenset[str]().union(*problem.labels)
@@ -320,10 +320,10 @@ def warn_of_what_can_never_be(problem: _Labelled) -> None:
 def warn_of_an_end_at_the_start(machine: RewardMachine, label: Label) -> None:
     """Warn of a task that is over at the start."""
     warn(
-        f"task {machine.name!r} is over before the first step, so nothing is ever paid: the label "
-        f"of the start, {braced(label)}, leads to {machine.reset(label)!r}\n"
-        "  a formula such as 'G !hole' holds from the start on: say what is to be reached, too, or "
-        'give it as a task that pays again and again, RewardMachine.from_ltlf(..., pay="each")'
+        f"task {machine.name!r} is over before the first step, so there is never a reward: the "
+        f"label of the start, {braced(label)}, leads to {machine.reset(label)!r}\n"
+        "  a formula such as 'G !hole' holds from the start: add a goal to be reached, or "
+        'reward it at every step that satisfies it, RewardMachine.from_ltlf(..., pay="each")'
     )
 
 
@@ -351,5 +351,5 @@ def check_problem(problem: object) -> None:
         raise ParameterError(
             f"problem is {str(problem)[:60]!r}; needed: a Problem, such as "
             "qrmax.make('office/map1/exp5')"
-            + ("\n  one with real positions is for qrmax.solve_continuous" if real else "")
+            + ("\n  one with continuous positions is for qrmax.solve_continuous" if real else "")
         )

@@ -64,8 +64,8 @@ def warn_of_world_ends(problem: _Posed, ends: Iterable[int], others: Iterable[in
     )
     holds = shaping.world_ends.holds
     mistakes = [
-        ("it does not hold", "ends episodes: to run there looks like a way out", end_labels, False),
-        ("it holds", "goes on: to be there looks worse than it is", other_labels, True),
+        ("it does not hold", "ends episodes: ending them there looks too good", end_labels, False),
+        ("it holds", "does not: being there looks worse than it is", other_labels, True),
     ]
     for what, why, labels, held in mistakes:
         wrong = sorted(braced(label) for label in labels if holds(label) is held)

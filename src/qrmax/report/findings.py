@@ -250,10 +250,10 @@ def _steps(done: Sequence[Run]) -> Steps:
     first, reached = done[0], []
     for run in done:
         if run.reached is None or run.steps is None:
-            raise ParameterError(f"{run}: done, but not whether it got there, or after how long")
+            raise ParameterError(f"{run}: done, but without a number of steps, or reached")
         if run.max_steps != first.max_steps:
             raise ParameterError(
-                f"{run}: a budget of {run.max_steps} steps, where seed {first.seed} has "
+                f"{run}: a budget of {run.max_steps} steps, while seed {first.seed} has "
                 f"{first.max_steps}; allowed: one budget for all runs that are shown together"
             )
         if run.reached:

@@ -104,12 +104,12 @@ def _explained(findings: Findings) -> str:
     layout, cells = findings.layout, findings.cells.values()
     each = counted(max(cell.expected for cell in cells), "run")
     parts = [
-        f"{layout.unit.capitalize()}: mean ± standard deviation of the runs that got there, {each} "
-        "each; below it in brackets the 95 % bootstrap interval of the mean."
+        f"{layout.unit.capitalize()}: mean ± standard deviation of the runs that met the "
+        f"stopping rule, {each} each; below it in brackets the 95 % bootstrap interval of the mean."
     ]
     if any(cell.summary and cell.summary.censored for cell in cells):
         parts.append(
-            "Where runs hit their budget the mean is not known: the median is given in its place."
+            "If runs hit their budget the mean is not known: the median is given in its place."
         )
     if any(findings.best(problem) for problem in layout.problems):
         parts.append("Bold: the smallest mean and those whose interval overlaps with its own.")

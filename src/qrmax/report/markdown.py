@@ -19,23 +19,23 @@ from qrmax.report.wording import (
 from qrmax.studies.study import numbers_as_text
 
 AT_THE_END = (
-    "How often the last policy of such a run succeeds: the mean over these runs, the least and the "
-    "most. Sampled; of a bad policy no more episodes than it takes to see that it is one."
+    "The success rate of the final policy of such a run: mean, minimum and maximum over the runs. "
+    "Sampled, with fewer episodes for policies that are clearly bad."
 )
 SPREAD = (
     "Median and interquartile mean (IQM: the mean of the middle half) over all runs, each with its "
     "95 % bootstrap interval. A run that hit the budget counts as slower than all that did not; ∞ "
-    "says that such runs are among those the number depends on."
+    "means that the estimate depends on such runs."
 )
 
 
 FINAL = (
     "100 rollouts of the final greedy policy of each run: means over the runs, with 95 % bootstrap "
-    "confidence intervals. Success is the share of episodes; the return is undiscounted."
+    "confidence intervals. Success is the success rate; the return is undiscounted."
 )
 OTHERS = (
     " In parentheses: the tool that made runs which are not ours. Their numbers are those that it "
-    "logged, mostly means over episodes of training."
+    "logged, mostly means over training episodes."
 )
 
 
@@ -65,13 +65,15 @@ def _origin(findings: Findings) -> str:
     layout, cells = findings.layout, findings.cells.values()
     each = counted(max(cell.expected for cell in cells), "run") + " each"
     if any(cell.n < cell.expected for cell in cells):
-        each += ", or n where a cell has fewer"
+        each += ", or n if a cell has fewer"
     parts = [_made_by(findings)]
     parts += [f"seeds {numbers_as_text(layout.seeds)}"] if layout.seeds else []
-    parts += [f"{layout.unit}: mean ± standard deviation of the runs that got there, {each}"]
+    parts += [
+        f"{layout.unit}: mean ± standard deviation of runs that met the stopping rule, {each}"
+    ]
     text = "; ".join(parts) + "."
     if any(cell.summary and cell.summary.censored for cell in cells):
-        text += " Runs that hit their budget are not in the mean; `>=` stands before the budget."
+        text += " Runs that hit their budget are not in the mean; `>=` precedes the budget."
     return " ".join(filter(None, [text, resolution_text(findings)]))
 
 
@@ -117,7 +119,7 @@ def _at_the_end(findings: Findings) -> Iterator[str]:
     layout = findings.layout
     if not layout.shows_success or not any(cell.successes for cell in findings.cells.values()):
         return
-    yield "## Success where the budget was hit"
+    yield "## Success of runs that hit the budget"
     yield AT_THE_END
     lines = [*_head(["problem", *layout.labels], left=1)]
     for problem in layout.problems:
@@ -162,10 +164,10 @@ def _spread(findings: Findings) -> Iterator[str]:
 def _odds_explained(findings: Findings) -> str:
     problems = counted(len(findings.layout.problems), "problem")
     return (
-        "How probable it is that a run of the learner on the left takes fewer "
-        f"{findings.layout.unit} than one of the learner on top, averaged over {problems} (or as "
-        "many as the cell says). Ties count half, and so do two runs that both hit the budget. In "
-        "brackets: the 95 % bootstrap interval, with runs drawn anew within each problem."
+        "The probability that a run of the learner on the left takes fewer "
+        f"{findings.layout.unit} than one of the learner on top, averaged over {problems} (or the "
+        "number in the cell). Ties count half, and so do two runs that both hit the budget. In "
+        "brackets: the 95 % bootstrap interval, with runs resampled within each problem."
     )
 
 

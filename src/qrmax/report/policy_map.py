@@ -77,7 +77,7 @@ def moves_on_map(
     """
     grid = problem.world
     if not isinstance(grid, GridMap):
-        raise ParameterError(f"{problem.name} has no map to show moves on")
+        raise ParameterError(f"{problem.name} has no map to show a policy on")
     pen = _Pen(_is_colourful() if colour is None else colour)
     room = shutil.get_terminal_size((WIDTH, 24)).columns if width is None else width
     machine = problem.machine
@@ -100,7 +100,7 @@ def moves_on_map(
     left_out = len(machine.states) - len(there.states)
     if left_out:
         states = "task state" if left_out == 1 else "task states"
-        rows.append(f"left out: {left_out} {states} that nothing on this map leads to")
+        rows.append(f"left out: {left_out} {states} unreachable on this map")
     return "\n\n".join([*rows, _legend(grid, policy, room)])
 
 

@@ -110,5 +110,5 @@ def _tell(caught: list[warnings.WarningMessage], title: str, kind: str) -> None:
     if any("missing from font" in str(warning.message) for warning in caught):
         warn(
             f"{printable(title)}: some characters are not in the font of {kind.upper()} pictures; "
-            "SVG pictures have the fonts of whoever looks at them"
+            "SVG pictures use the fonts of the viewer"
         )

@@ -41,13 +41,13 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
     if most is None:
         return make_table(polars.concat([ours, theirs], how="diagonal_relaxed"), layout)
     every = study.training["evaluate_every"]
-    checks = f"Policies were checked every {every:,} steps; episodes are counted at the check."
+    checks = f"Policies were evaluated every {every:,} steps; episodes are counted then."
     layout = replace(layout, about=f"{layout.about} {checks}".lstrip())
     whole = ours.filter((polars.col("status") != "done") | ~_ran_out_of_steps(most))
     if out := len(ours) - len(whole):
         short = (
             f"{counted(out, 'run')} took all {study.max_steps:,} steps before {most:,} episodes: "
-            "how many are needed is not known, and counted as missing; more max_steps would tell"
+            "right-censored, and counted as missing; raise max_steps"
         )
         if not len(whole):
             raise StoreError(f"{folder}: {short}")
@@ -123,7 +123,7 @@ def study_layout(study: Study) -> Layout:
     others = tuple(dict.fromkeys(other.marked for other in study.others))
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
-        about=" ".join(part for part in (study.about, judged(study)) if part),
+        about=" ".join(part for part in (study.about, evaluation_criteria(study)) if part),
         command=f"qrmax sweep {name}{protocol}",
         seeds=study.seeds,
         unit="steps" if study.max_episodes is None else "episodes",
@@ -149,11 +149,11 @@ def study_layout(study: Study) -> Layout:
     )
 
 
-def judged(study: Study) -> str:
+def evaluation_criteria(study: Study) -> str:
     """The evaluation criteria of the learners, if they are not the same for all.
 
     >>> import qrmax
-    >>> judged(qrmax.load_study("paper/table4"))
+    >>> evaluation_criteria(qrmax.load_study("paper/table4"))
     ''
     """
     labels: dict[tuple[float, bool], list[str]] = {}  # by gamma, and whether there is a horizon
@@ -172,7 +172,7 @@ def judged(study: Study) -> str:
     steps = "; ".join(f"{horizon} on {_listed(names)}" for horizon, names in horizons.items())
     lengths = f" H is {steps}." if horizons else ""
     return (
-        "Each learner is judged by what it plans for, beside the best policy for that: "
+        "Each learner is evaluated by its own objective, relative to the optimal policy for it: "
         f"{'; '.join(parts)}.{lengths}"
     )
 
@@ -190,6 +190,6 @@ class Optimum(NamedTuple):
 
 def optimum(spec: CatalogProblem | PythonProblem) -> Optimum:
     """The performance of the optimal policy in the slippery environment, as in the paper."""
-    problem = spec.plain().judged
+    problem = spec.plain().unshaped
     found = evaluate(problem, solve(problem).policy)
     return Optimum(found.mean_length or 0.0, found.success)

@@ -92,9 +92,10 @@ def resolution_text(findings: Findings) -> str:
     checks = " or ".join(f"{steps:,}" for steps in apart)
     one = f"{apart[0]:,}" if len(apart) == 1 else "that"
     return (
-        f"Steps are interval-censored: policies were checked every {checks} steps, so a run "
-        f"recorded at n steps got there between n - {one} and n. Lower ends of intervals are moved "
-        "down by as much; a standard deviation below half of it is shown as less than all of it."
+        f"Steps are interval-censored: policies were evaluated every {checks} steps, so a "
+        f"run recorded at n steps met the stopping rule between n - {one} and n. Lower ends of "
+        "intervals are lowered by as much; a standard deviation below half of it is shown as "
+        "less than it."
     )
 
 

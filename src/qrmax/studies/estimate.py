@@ -120,7 +120,10 @@ def _steps_per_second(study: Study, cell: Cell) -> float:
     for _ in events:
         if time.perf_counter() - began > PROBE:
             break
-    return max(session.progress.step - first, 1) / (time.perf_counter() - began)
+    rate = max(session.progress.step - first, 1) / (time.perf_counter() - began)
+    session.evaluator.close()
+    session.domain.close()
+    return rate
 
 
 def _table_bytes(cell: Cell) -> int:

@@ -45,7 +45,7 @@ def _records(data: bytes, name: str) -> Iterator[bytes]:
     while at + 12 <= len(data):
         (length,) = struct.unpack_from("<Q", data, at)
         if struct.unpack_from("<I", data, at + 8)[0] != _masked_crc(data[at : at + 8]):
-            raise StudyError(f"{name}: is no event file of TensorBoard, or is damaged at byte {at}")
+            raise StudyError(f"{name}: not an event file of TensorBoard, or damaged at byte {at}")
         end = at + 12 + length
         if end + 4 > len(data):
             return

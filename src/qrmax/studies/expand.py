@@ -88,7 +88,7 @@ def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> St
     >>> load_study("smoke")
     Study('smoke', as-described: 2 problems, 6 agents, 2 seeds, 24 runs)
 
-    Arguments:
+    Args:
         study: the name of a built-in study (see `qrmax list studies`), or the path of a file.
         protocol: the name of a protocol, in place of the one that the study names.
 

@@ -25,7 +25,7 @@ def curves(path: str | os.PathLike[str]) -> polars.DataFrame:
     Unknown values are null. Runs of other tools that the study names are at the end; their labels
     name the tool, and `tool` is null for runs of qrmax.
 
-    Arguments:
+    Args:
         path: the results folder.
     """
     import polars
@@ -37,7 +37,7 @@ def curves(path: str | os.PathLike[str]) -> polars.DataFrame:
         of_runs.append(points.select(*(_constant(run[name], name) for name in OF_THE_RUN), "*"))
     if not of_runs:
         raise StoreError(
-            f"{path}: has no complete runs yet; `qrmax status {path}` says how far it is"
+            f"{path}: has no complete runs yet; `qrmax status {path}` shows the progress"
         )
     ours = polars.concat(of_runs, how="diagonal").with_columns(tool=polars.lit(None, polars.String))
     return with_others(ours, store.study().others)

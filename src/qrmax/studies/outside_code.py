@@ -84,7 +84,7 @@ def world_origin(name: str) -> tuple[str, Origin | None]:
         if value is world:
             return f"{source['module']}:{attribute}{name.removeprefix(world.name)}", source
     raise ParameterError(
-        f"the world {world.name!r} is no attribute of module {source['module']!r}, so that worker "
+        f"the world {world.name!r} is not an attribute of module {source['module']!r}, so worker "
         "processes cannot import it; define it at the top of the module"
     )
 

@@ -88,7 +88,7 @@ class Environment:
         from qrmax.worlds.outside_environments import make_environment  # loads gymnasium
 
         check_sources(self.sources)
-        return make_environment(
+        made = make_environment(
             self.env,
             read_task(self.task),
             labels=self.labels,
@@ -97,6 +97,8 @@ class Environment:
             wrappers=self.wrappers,
             env_reward=self.env_reward,
         )
+        made.made_from = self.as_data()
+        return made
 
     @property
     def modules(self) -> tuple[str, ...]:

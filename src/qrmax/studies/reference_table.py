@@ -25,6 +25,6 @@ def read_reference(path: Path) -> Reference:
                 numbers |= {column: float(value)} if value else {}
             except (TypeError, ValueError):
                 raise StudyError(
-                    f"{path}, line {rows.line_num}, column {column!r}: {shown(value)} is no number"
+                    f"{path}, line {rows.line_num}, column {column!r}: {shown(value)}: not a number"
                 ) from None
     return found

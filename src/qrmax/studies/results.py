@@ -61,7 +61,7 @@ def results(path: str | os.PathLike[str], *, earlier: bool = False) -> polars.Da
     right-censored by its budget. `settings` and `options` are JSON. A damaged run is left out with
     a warning.
 
-    Arguments:
+    Args:
         path: the results folder.
         earlier: whether runs of earlier versions of the study are included; their `in_study` is
             false.

@@ -61,12 +61,12 @@ class Steps:
             check_count("resolution", self.resolution)
         if self.censored < 0 or self.n == 0:
             raise ParameterError(
-                f"{len(self.reached)} runs that got there and {self.censored} that did not; "
+                f"{len(self.reached)} uncensored runs and {self.censored} censored ones; "
                 "allowed: at least one run in all"
             )
         if outside := [steps for steps in self.reached if not 0 <= steps <= self.budget]:
             raise ParameterError(
-                f"a run got there after {shown(outside[0])} steps; allowed: 0 to {self.budget}, "
+                f"an uncensored run has {shown(outside[0])} steps; allowed: 0 to {self.budget}, "
                 "the budget"
             )
 

@@ -260,7 +260,7 @@ def _checked(text: bytes, folder: Path) -> dict[str, Any]:
         data = json.loads(text)
         schema, status = int(data["schema"]), data["status"]
     except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
-        raise _DamagedError(f"{RUN} is no JSON of a run") from None
+        raise _DamagedError(f"{RUN} is not the JSON of a run") from None
     _check_schema(schema, folder / RUN)
     if not _is_sealed(text):
         raise _DamagedError(f"{RUN} has been changed")

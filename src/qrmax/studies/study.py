@@ -115,7 +115,7 @@ class Study:
     ) -> None:
         """Make a study from the keys of a study file; the guide has all of them.
 
-        Arguments:
+        Args:
             problems: names, patterns of names, or mappings such as `{"map": "my.txt", "task":
                 "my.toml"}` and `{"env": "CliffWalking-v1", ...}`.
             agents: names, `module:Class`, classes, configs, or mappings such as `{"agent": "rmax",
@@ -218,7 +218,7 @@ class Study:
         seeds = tuple(number for number in self.seeds if _fits(str(number), seed))
         if not cells or not seeds:
             raise ParameterError(
-                f"nothing of {self.name!r} fits; there are the problems "
+                f"no run of {self.name!r} matches; it has the problems "
                 f"{', '.join(self.problems)}; the agents {', '.join(self.agents)}; the seeds "
                 f"{numbers_as_text(self.seeds)}"
             )
@@ -261,7 +261,7 @@ class Study:
             }
             return Study.of_parts(**{**given, **parts})
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise StudyError(f"a part is missing or makes no sense: {error!r}") from error
+            raise StudyError(f"a part is missing or inconsistent: {error!r}") from error
 
     def __repr__(self) -> str:
         protocol = f", {self.protocol}" if self.protocol else ""

@@ -119,7 +119,7 @@ def sweep(
 ) -> Summary:
     """Execute all runs of a study, in parallel; runs that are complete are skipped.
 
-    Arguments:
+    Args:
         study: the name of a built-in study, the path of your own TOML file, or a `Study`.
         protocol: the protocol of a study given by name or path, in place of its own.
         workers: the number of worker processes; by default, that of the cores.
@@ -319,7 +319,7 @@ class Sweep:
             without = " without --fresh" if self.fresh else ""
             raise ClusterError(
                 f"{error}\n  {self.done:,} of {len(self.study):,} runs are done, and none has "
-                f"failed of this: when the cluster is back, the same command{without} goes on"
+                f"failed: when the cluster is back, the same command{without} resumes"
             ) from error
 
     def _take(self, key: str, report: Report) -> Event:
@@ -334,8 +334,8 @@ class Sweep:
         if report.kind == "interrupted":
             self._go_on(key)
             return Noted(
-                f"{state.run}: interrupted after {report.data['trained']:,} steps; it begins again "
-                "with the next sweep, as an environment cannot be restored"
+                f"{state.run}: interrupted after {report.data['trained']:,} steps; it restarts "
+                "in the next sweep, as an environment cannot be restored"
             )
         if report.kind == "damaged":
             self.store.discard(key)
@@ -343,13 +343,13 @@ class Sweep:
             state.restarts += 1
             self._go_on(key)
             folder, error = self.store.runs / key, report.data["error"]
-            return Noted(f"{folder}: {error}; begins anew ({state.run})")
+            return Noted(f"{folder}: {error}; restarted ({state.run})")
         if report.kind in ("lost", "displaced"):
             state.deaths += report.kind == "lost"
             state.nodes += report.kind == "displaced"
             if state.deaths < MAX_RETRIES and state.nodes < NODES:
                 self._go_on(key)
-                return Noted(f"{state.run}: {report.data['error']}; goes on with another")
+                return Noted(f"{state.run}: {report.data['error']}; resumed by another")
         del self._under_way[key]
         return self._finish(state, report)
 

@@ -92,6 +92,14 @@ def advance(assignment: Assignment, stop: Callable[[], bool] = never) -> Report:
 
 def _advance(assignment: Assignment, until: float, stop: Callable[[], bool]) -> Report:
     session = _session(assignment)
+    try:
+        return _advance_session(session, until, stop)
+    finally:
+        session.evaluator.close()
+        session.domain.close()
+
+
+def _advance_session(session: Session, until: float, stop: Callable[[], bool]) -> Report:
     # the state of an environment cannot be saved: such runs have no checkpoints
     resumable = session.domain.problem is not None
     for _ in session.events():

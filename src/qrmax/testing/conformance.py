@@ -46,7 +46,7 @@ def check_agent(
     An agent that declares `on_policy = True` is not asked to learn from the actions of another
     policy, which on-policy learners cannot.
 
-    Arguments:
+    Args:
         agent: the class, its name, or `module:Class`.
         settings: with which a few thousand steps are enough to learn a problem of three states; by
             default the `quick_settings` of the class.
@@ -293,7 +293,7 @@ def _is_saved_and_restored(subject: _Subject) -> None:
         copy.play(STEPS)
         _require(
             copy.state() == original.state(),
-            f"restored after {steps} steps, it goes on differently: "
+            f"restored after {steps} steps, it continues differently: "
             f"{_difference(copy.state(), original.state())}",
         )
         _require(
@@ -328,7 +328,7 @@ def _truncation_is_no_end(subject: _Subject) -> None:
     policy = _learned(subject, cut_short())
     _require(
         policy[0, 0] == 1,
-        "where an episode is cut off after the better action, it prefers a small reward at once; "
+        "if an episode is truncated after the better action, it prefers a small immediate reward; "
         "bootstrap unless step.terminated, whatever step.truncated says",
     )
 
@@ -401,6 +401,6 @@ def _compiled_is_python(subject: _Subject) -> None:
 
 def _difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """The parts in which two states of a trial differ."""
-    names = {"simulator": "what was done", "world": "the world's stream", "agent": "its stream"}
+    names = {"simulator": "the trajectory", "world": "the world's stream", "agent": "its stream"}
     differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]
     return ", ".join(names.get(key, repr(key)) for key in differing)

@@ -22,6 +22,7 @@ class AbsentEnv:
         from qrmax.worlds.spaces import as_space  # loads gymnasium
 
         self.spec = AbsentSpec(name)
+        self.made_from: Mapping[str, Any] | None = None  # kept if the run is saved again
         self.machine = machine
         self.labels_steps = bool(spaces["labels_steps"])
         self.observation_space = {"state": as_space(spaces["state"])}
@@ -31,7 +32,7 @@ class AbsentEnv:
         """Raise a `ParameterError` that says how to pass the environment."""
         raise ParameterError(
             f"this run was loaded without the environment that it was trained on, "
-            f"{self.spec.id!r}: it can act, and be looked at and exported, but not be trained or "
-            "played; give the environment: qrmax.load(path, env=...), or run.watch(env), "
+            f"{self.spec.id!r}: it can act, and be inspected and exported, but not be trained or "
+            "rolled out; give the environment: qrmax.load(path, env=...), or run.watch(env), "
             "run.evaluate(episodes, env=...)"
         )

@@ -21,10 +21,10 @@ def warn_of_settings(agent: type[Agent], domain: Domain, config: AgentConfig) ->
 
 
 def _warn_of_chance(agent: type[Agent], machine: RewardMachine, config: AgentConfig) -> None:
-    if not agent.knows_machine and machine.is_random and config.trusts_one_sample:
+    if not agent.knows_machine and machine.is_stochastic and config.trusts_one_sample:
         warn(
-            f"task {machine.name!r} has chance in it, and t_task is 1: what happens first is taken "
-            "for what always happens; give t_task=20, say"
+            f"task {machine.name!r} is a stochastic reward machine, and t_task is 1: the first "
+            "outcome is taken for the only one; give t_task=20, for example"
         )
 
 
@@ -33,7 +33,7 @@ def _warn_of_another_discount(machine: RewardMachine, config: AgentConfig) -> No
     if shaping is not None and shaping.gamma != gamma:
         warn(
             f"task {machine.name!r} was shaped with gamma {shaping.gamma:g}, and the agent plans "
-            f"with {gamma:g}: what is best may no longer be the best; give both the same gamma"
+            f"with {gamma:g}: the optimal policy may change; give both the same gamma"
         )
 
 
@@ -45,7 +45,7 @@ def warn_of_outcome(session: Session) -> None:
     if failed := failure(session):
         advice = "".join(f"\n  - {each}" for each in remedies(session))
         warn(
-            f"{session.agent.name!r} has spent its {steps:,} steps on {domain.name!r}: {failed}. "
+            f"{session.agent.name!r} has used its {steps:,} steps on {domain.name!r}: {failed}. "
             f"To try:{advice}{session.evaluator.caveat}"
         )
         return

@@ -14,7 +14,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,8 @@ from qrmax.seeding import stream_at
 from qrmax.source import write_whole
 from qrmax.training.domains.domain import Arrays, Learner
 from qrmax.training.domains.domain_kinds import stored_kind
+from qrmax.training.domains.environment_domain import EnvironmentDomain, check_description
+from qrmax.training.matching_env import evaluate_in
 from qrmax.training.point import Point
 from qrmax.training.run import Run
 from qrmax.training.run_file import read_run_file
@@ -72,16 +74,45 @@ def to_bytes(session: Session) -> bytes:
     return serialize(arrays, metadata=header)
 
 
-def load(path: str | os.PathLike[str], env: Any = None) -> Run:
+def load(path: str | os.PathLike[str], env: Any = None, *, evaluation_env: Any = None) -> Run:
     """Load a run from a file that `run.save` wrote.
 
-    Arguments:
+    Args:
         path: the path of the file.
         env: the environment that the run was trained on, to resume the run or to roll out its
             policy. Without it the run can act (`run.act`), be inspected (`run.policy`,
             `run.curve`) and exported. Runs on problems need none.
+        evaluation_env: a second instance of it, as in `train`.
     """
-    return Run(from_bytes(read_run_file(path), str(path), env, acting_only=env is None))
+    session = from_bytes(read_run_file(path), str(path), env, acting_only=env is None)
+    if evaluation_env is not None:
+        agent = session.agent
+        learner = Learner(type(agent), agent.config.gamma)
+        evaluate_in(session.domain, learner, evaluation_env)
+    return Run(session)
+
+
+class StoredEnvironment(NamedTuple):
+    """The environment of a run, as its file describes it."""
+
+    name: str
+    made_from: Mapping[str, Any] | None  # from which it can be made again; None if made in Python
+    mid_episode: bool  # whether the run was saved in the middle of an episode
+
+
+def stored_environment(path: str | os.PathLike[str]) -> StoredEnvironment | None:
+    """The environment of the run in a file; None for a run on a problem. Imports nothing."""
+    described, _ = _take_apart(read_run_file(path), str(path))
+    try:
+        if described["kind"] != EnvironmentDomain.kind:
+            return None
+        task = described["task"]
+        made_from = task.get("made_from")
+        if made_from is not None:
+            check_description(made_from)
+        return StoredEnvironment(str(task["name"]), made_from, bool(task.get("mid_episode")))
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise CheckpointError(f"{path}: a part is missing or makes no sense: {error!r}") from error
 
 
 def load_session(path: str | os.PathLike[str], env: Any = None) -> Session:
@@ -108,11 +139,11 @@ def from_bytes(data: bytes, path: str, env: Any = None, *, acting_only: bool = F
     except QRMaxError as error:
         if isinstance(error, ParameterError) and env is not None and not acting_only:
             raise  # about the environment, not about the file
-        raise CheckpointError(f"{path}: holds no sensible run: {error}") from error
+        raise CheckpointError(f"{path}: holds an inconsistent run: {error}") from error
     except MemoryError as error:
         raise CheckpointError(f"{path}: there is not enough memory for it: {error}") from error
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        raise CheckpointError(f"{path}: a part is missing or makes no sense: {error!r}") from error
+        raise CheckpointError(f"{path}: a part is missing or inconsistent: {error!r}") from error
 
 
 def _describe(session: Session) -> dict[str, Any]:
@@ -164,12 +195,12 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
     restore_agent(session.agent, _under("agent.", arrays))
     domain.restore_player(session.player, task, session.agent)
     if session.agent.episode_over and not session.player.over:
-        raise CheckpointError("inconsistent episode record: it goes on, and the agent has ended it")
+        raise CheckpointError("inconsistent episode record: only the agent has ended it")
     session.progress = _progress(described["progress"], training.stop.name)
     if session.agent.samples > session.progress.step:
         raise CheckpointError(
-            f"the agent has counted {session.agent.samples:,} steps, and there were "
-            f"{session.progress.step:,}"
+            f"inconsistent step counts: {session.agent.samples:,} of the agent, "
+            f"{session.progress.step:,} of the run"
         )
     session.curve = [_point(row) for row in described["curve"]]
     return session
@@ -189,7 +220,7 @@ def _progress(data: Mapping[str, Any], rule: str) -> Progress:
 def _point(row: list[Any]) -> Point:
     point = Point(*row)
     if type(point.step) is not int or not all(isinstance(x, int | float | None) for x in point):
-        raise CheckpointError(f"the learning curve has a row {row}, which cannot be")
+        raise CheckpointError(f"the learning curve has an impossible row {row}")
     return point
 
 
@@ -231,11 +262,11 @@ def _take_apart(data: bytes, path: str) -> tuple[dict[str, Any], Arrays]:
         header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     except (SafetensorError, ValueError, TypeError, LookupError) as error:
         raise CheckpointError(
-            f"{path}: is damaged, or no file that run.save(...) wrote ({error})"
+            f"{path}: is damaged, or was not written by run.save(...) ({error})"
         ) from error
     text = header.get("qrmax")
     if text is None:
-        raise CheckpointError(f"{path}: is a safetensors file, but no run of qrmax")
+        raise CheckpointError(f"{path}: is a safetensors file, but not a run of qrmax")
     described = _parse(path, text)
     if header.get("sha256") != _checksum(text, arrays):
         raise CheckpointError(f"{path}: is damaged: its checksum does not fit its contents")
@@ -246,9 +277,9 @@ def _parse(path: str, text: str) -> dict[str, Any]:
     try:
         described = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: is damaged: its description is no JSON") from error
+        raise CheckpointError(f"{path}: is damaged: its description is not JSON") from error
     if not isinstance(described, dict) or described.get("format") != FORMAT:
-        raise CheckpointError(f"{path}: is no run of qrmax")
+        raise CheckpointError(f"{path}: is not a run of qrmax")
     schema = described.get("schema")
     if schema != SCHEMA:
         later = not isinstance(schema, int) or schema > SCHEMA

@@ -43,7 +43,7 @@ def draw_run(run: Run, path: str | os.PathLike[str] | None = None) -> CurveFigur
     curve = run.curve
     if not curve:
         raise ParameterError(
-            f"{run!r} has no learning curve: no policy was checked, or no episode ended, in "
+            f"{run!r} has no learning curve: no policy was evaluated, or no episode ended, in "
             f"{run.trained} steps; train for longer, or give evaluate_every=..."
         )
     steps = [point.step for point in curve]
@@ -51,7 +51,7 @@ def draw_run(run: Run, path: str | os.PathLike[str] | None = None) -> CurveFigur
     figure = CurveFigure(figsize=SIZE, layout="constrained")
     left, right = figure.subplots(1, 2)
     unevaluated = run.problem is None and curve[-1].length is None
-    of = "episodes of training" if unevaluated else "the greedy policy"
+    of = "training episodes" if unevaluated else "the greedy policy"
     _draw(left, run, steps, [point.start_value for point in curve], f"return of {of}, discounted")
     _draw(right, run, steps, [point.success for point in curve], f"success of {of}")
     _shade(left, steps, [(point.start_value_low, point.start_value_high) for point in curve])
@@ -90,7 +90,9 @@ def _draw(
     mark = "." if len(steps) <= FEW else None
     panel.plot(steps, numbers, color=OURS, marker=mark, linewidth=1.4)
     if run.reason != "budget":
-        panel.axvline(run.steps, color=STOP, linestyle="--", linewidth=1.0, label="good enough")
+        panel.axvline(
+            run.steps, color=STOP, linestyle="--", linewidth=1.0, label="stopping rule met"
+        )
     panel.set_xlim(0, max(steps) * 1.02)
     panel.set_xlabel("steps")
     panel.set_ylabel(name, fontsize="small")

@@ -214,7 +214,7 @@ class EnvPlayer:
 def no_environment(thing: Any) -> ParameterError:
     """The error about an object that is no environment."""
     return ParameterError(
-        f"{str(thing)[:60]!r} is no environment; needed: a Problem, such as "
+        f"{str(thing)[:60]!r} is not an environment; needed: a Problem, such as "
         "qrmax.make('office/map1/exp5'), or a Gymnasium environment in a qrmax.TaskWrapper"
     )
 
@@ -223,7 +223,7 @@ def is_environment(thing: Any) -> bool:
     """Whether an agent can interact with this environment; an error for a vector environment."""
     if hasattr(thing, "num_envs"):
         raise ParameterError(
-            f"{str(thing)[:80]} is a vector environment; these agents play one environment: "
+            f"{str(thing)[:80]} is a vector environment; these agents act in a single environment: "
             "give the one that gymnasium.make makes"
         )
     return all(hasattr(thing, name) for name in ("reset", "step", "action_space"))
@@ -283,9 +283,9 @@ def _observations(layer: Any) -> Observations:
     space = layer.observation_space["state"]
     if type(space).__name__ != "Box" or np.dtype(space.dtype).kind not in "fiu":
         raise ParameterError(
-            f"observations are {str(space)[:80]}; this agent needs a Box of numbers. Observations "
-            "that can be numbered are for the others, such as 'qrmax'; those of several parts can "
-            "be put into one by gymnasium.wrappers.FlattenObservation"
+            f"observations are {str(space)[:80]}; this agent needs a Box of numbers. Discrete "
+            "observations are for the others, such as 'qrmax'; those of several parts can "
+            "be flattened by gymnasium.wrappers.FlattenObservation"
         )
     return Observations(space.low, space.high)
 
@@ -294,7 +294,7 @@ def _n_actions(env: Any) -> int:
     space = env.action_space
     if type(space).__name__ != "Discrete":
         raise ParameterError(
-            f"actions are {str(space)[:80]}; these agents choose among numbered actions: "
+            f"actions are {str(space)[:80]}; these agents need discrete actions: "
             "wrap the environment so that its action space is Discrete"
         )
     return int(space.n)

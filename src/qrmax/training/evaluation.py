@@ -17,7 +17,8 @@ from qrmax.seeding import stream
 from qrmax.training.domains.domain import Actor, Domain, Learner
 from qrmax.training.domains.domain_kinds import domain_kind, domain_of
 from qrmax.training.domains.environment_domain import EnvironmentDomain
-from qrmax.training.environment import no_environment, task_of
+from qrmax.training.environment import task_of
+from qrmax.training.matching_env import check_matching
 from qrmax.training.policies.policy_kinds import as_policy
 from qrmax.training.rollouts import Play, Rollouts, roll_out
 from qrmax.training.run import LONGEST_EPISODE, Run
@@ -73,7 +74,7 @@ def evaluate(
     >>> found.success.mean, found.length.mean
     (1.0, 13.0)
 
-    Arguments:
+    Args:
         problem: a `Problem`, a `ContinuousProblem`, or a Gymnasium environment with a task
             (`qrmax.TaskWrapper`, or one of ours). Rollouts are in the environment itself, from its
             next reset on; if it is the one that a run was trained on, in a second instance.
@@ -115,10 +116,13 @@ def roll_out_run(
     gamma: float | None = None,
 ) -> Rollouts:
     """Roll out the policy of a run in an environment, or in a second instance of its own."""
+    agent, domain = session.agent, session.domain
     if env is not None:
-        _check_env(session, env)
-    played = session.domain.second_instance() if env is None else env
-    gamma = session.agent.config.gamma if gamma is None else gamma
+        check_matching(domain, Learner(type(agent), agent.config.gamma), env)
+    elif domain.evaluation_env is not None:
+        env = domain.evaluation_env
+    played = domain.second_instance() if env is None else env
+    gamma = agent.config.gamma if gamma is None else gamma
     try:
         return roll_out(play, played, gamma, episodes, seed, max_steps)
     finally:
@@ -190,24 +194,3 @@ def _action(answer: Any) -> int:
     if number.size != 1 or number.dtype.kind not in "iu":
         raise ParameterError(f"policy gave {shown(answer)}; needed: the number of an action")
     return int(number.reshape(()))
-
-
-def _check_env(session: Session, env: Any) -> None:
-    """Refuse an environment whose states, actions or task differ from those of the policy."""
-    if not EnvironmentDomain.takes(env):
-        raise no_environment(env)
-    domain, agent = session.domain, session.agent
-    learner = Learner(type(agent), agent.config.gamma)
-    other = EnvironmentDomain.pose(env, learner, stream(0, "unused"))
-    needed: dict[str, tuple[Any, Any]] = {
-        "actions": (other.sizes.actions, domain.sizes.actions),
-        "states of the task": (list(other.machine.states), list(domain.machine.states)),
-    }
-    if (states := domain.comparable_states()) is not None:
-        needed = {"states of the world": (other.sizes.states, states), **needed}
-    for what, (found, wanted) in needed.items():
-        if found != wanted:
-            raise ParameterError(
-                f"env has {shown(found)} as {what}, and the run was trained with {shown(wanted)}: "
-                "give one like that of training"
-            )

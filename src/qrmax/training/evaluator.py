@@ -62,6 +62,9 @@ class Evaluator(ABC):
         """The final evaluation as a row of the curve; None if it is not by rollouts."""
         return None
 
+    def close(self) -> None:  # noqa: B027 (most have nothing to close)
+        """Close an environment that was made for evaluations; the next one makes another."""
+
     def stationary(self, policy: Any) -> Evaluation | None:  # noqa: ARG002
         """The evaluation of stage 0 alone of a policy with stages; None if it has none."""
         return None

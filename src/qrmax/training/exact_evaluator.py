@@ -43,7 +43,7 @@ class ExactEvaluator(Evaluator):
 
     def __init__(self, problem: Problem, gamma: float, horizon: int | None = None) -> None:
         self.problem = problem  # that of the runs
-        self.judged = problem.judged
+        self.unshaped = problem.unshaped
         self.gamma = gamma
         self.horizon = horizon
         self._policy: IntArray | None = None  # the last one evaluated, and its evaluation
@@ -59,18 +59,18 @@ class ExactEvaluator(Evaluator):
     def solution(self) -> Solution | StagedSolution:
         """The optimum."""
         if self.horizon is None:
-            return solve(self.judged, self.gamma)
-        return solve_horizon(self.judged, self.horizon, self.gamma)
+            return solve(self.unshaped, self.gamma)
+        return solve_horizon(self.unshaped, self.horizon, self.gamma)
 
     @cached_property
     def best(self) -> float:
         """The value of the optimal policy at the start."""
-        best = evaluate(self.judged, self.solution.policy, self.gamma).start_value
-        lowest, highest = self.judged.reward_range()
+        best = evaluate(self.unshaped, self.solution.policy, self.gamma).start_value
+        lowest, highest = self.unshaped.reward_range()
         if isinstance(self.solution, StagedSolution) and best == 0.0 <= lowest < highest:
             warn(
-                f"no policy for {self.judged.name!r} is paid anything within "
-                f"{self.solution.horizon} steps: any is as good as the best; give a longer horizon"
+                f"no policy for {self.unshaped.name!r} has a reward within "
+                f"{self.solution.horizon} steps: all are equally good; give a longer horizon"
             )
         return best
 
@@ -82,12 +82,12 @@ class ExactEvaluator(Evaluator):
     @cached_property
     def most(self) -> float:
         """The undiscounted return of the optimal policy's nominal episode."""
-        return nominal_reward(self.judged, self.solution.policy)
+        return nominal_reward(self.unshaped, self.solution.policy)
 
     @cached_property
     def best_success(self) -> float:
         """The probability of success of the optimal policy."""
-        return evaluate(self.judged, self.solution.policy, self.gamma).success
+        return evaluate(self.unshaped, self.solution.policy, self.gamma).success
 
     @cached_property
     def _comparison(self) -> Comparison | None:
@@ -97,7 +97,7 @@ class ExactEvaluator(Evaluator):
         """The exact evaluation of a policy."""
         self._look_at(policy)
         if self._evaluation is None:
-            self._evaluation = evaluate(self.judged, policy, self.gamma)
+            self._evaluation = evaluate(self.unshaped, policy, self.gamma)
         return self._evaluation
 
     def gap(self, policy: IntArray) -> float:
@@ -108,7 +108,7 @@ class ExactEvaluator(Evaluator):
         """Whether the policy reaches a goal; nothing is sampled."""
         found, undiscounted = self.evaluate(policy), None
         if goal.episode_return is not None:
-            undiscounted = evaluate(self.judged, policy, 1.0).start_value
+            undiscounted = evaluate(self.unshaped, policy, 1.0).start_value
         return goal.is_met(Goal(found.success, found.start_value, undiscounted))
 
     def is_near(self, policy: IntArray, within: float) -> bool:
@@ -131,11 +131,11 @@ class ExactEvaluator(Evaluator):
             return False
         if self.gamma < 1.0:
             return length == self.shortest
-        return nominal_reward(self.judged, policy) >= self.most - 1e-9 * abs(self.most)
+        return nominal_reward(self.unshaped, policy) >= self.most - 1e-9 * abs(self.most)
 
     def nominal_length(self, policy: IntArray) -> int | None:
         """The length of the episode in which the most likely outcome always happens."""
-        return nominal_length(self.judged, policy)
+        return nominal_length(self.unshaped, policy)
 
     def returns(self, policy: IntArray, episodes: int, chance: Stream) -> FloatArray:
         """The discounted returns of sampled episodes.
@@ -143,7 +143,7 @@ class ExactEvaluator(Evaluator):
         Episodes without a limit are truncated once the discount is negligible: some policies never
         terminate.
         """
-        simulator = Simulator(self.judged, chance)
+        simulator = Simulator(self.unshaped, chance)
         world = simulator.world
         limit = self.horizon
         if world.limit == 0 and limit is None:
@@ -155,8 +155,8 @@ class ExactEvaluator(Evaluator):
 
     def point(self, step: int, policy: IntArray, chance: Stream | None = None) -> Point:  # noqa: ARG002
         """The row of a learning curve at this step."""
-        judged, gap = self.evaluate(policy), self.gap(policy)
-        return Point(step, judged.start_value, gap, judged.success, judged.nominal_length)
+        evaluated, gap = self.evaluate(policy), self.gap(policy)
+        return Point(step, evaluated.start_value, gap, evaluated.success, evaluated.nominal_length)
 
     def judge(self, policy: IntArray, seed: int) -> Evaluation:  # noqa: ARG002
         """The exact evaluation, whatever the seed."""
@@ -166,9 +166,9 @@ class ExactEvaluator(Evaluator):
         """The evaluation of stage 0 alone of a policy with stages; None if it has none."""
         if policy.ndim == 2:
             return None
-        limits = [self.horizon, self.judged.max_episode_steps]
+        limits = [self.horizon, self.unshaped.max_episode_steps]
         limit = min(limit for limit in limits if limit is not None)
-        return evaluate(self.judged, policy[0], self.gamma, limit)
+        return evaluate(self.unshaped, policy[0], self.gamma, limit)
 
     def failure(self, policy: IntArray, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002
         """A message if the policy does not succeed and the optimal one does."""

@@ -95,7 +95,7 @@ class RunLog:
         about = self._about
         ours = not about.exists() or _read_json(about) == _identity(self._session)
         if not ours or (rows and (step == 0 or not about.exists())):
-            why = "it begins anew" if ours and step == 0 else "it is another one"
+            why = "it starts from step 0" if ours and step == 0 else "it is another one"
             raise ParameterError(
                 f"{self.curve}: there is the log of a run already, and this run does not append "
                 f"to it, since {why}; give another log, or delete that one"
@@ -113,7 +113,7 @@ def _rows(path: Path) -> list[list[str]]:
     except (OSError, ValueError, csv.Error) as error:
         raise ParameterError(f"{path}: cannot be read as a log: {error}; give another") from error
     if head != [*COLUMNS]:
-        raise ParameterError(f"{path}: is there already, and no log of a run; give another")
+        raise ParameterError(f"{path}: exists, and is not the log of a run; give another")
     return [row for row in rows if len(row) == len(COLUMNS) and row[0].isdecimal()]
 
 

@@ -34,7 +34,7 @@ class PlaneEvaluator(Evaluator):
 
     def __init__(self, problem: ContinuousProblem, gamma: float) -> None:
         self.problem = problem  # that of the runs
-        self.judged = problem.judged
+        self.unshaped = problem.unshaped
         self.gamma = gamma
         self._policy: Any = None  # the last one evaluated, and its episodes
         self._played = np.zeros((0, 3))
@@ -42,7 +42,7 @@ class PlaneEvaluator(Evaluator):
     @cached_property
     def solution(self) -> FineSolution:
         """The near-exact optimum."""
-        return solve_continuous(self.judged, self.gamma)
+        return solve_continuous(self.unshaped, self.gamma)
 
     @property
     def is_solved(self) -> bool:
@@ -81,7 +81,7 @@ class PlaneEvaluator(Evaluator):
         returns, success, _ = played.mean(axis=0).tolist()
         undiscounted = None
         if goal.episode_return is not None:
-            sampled = as_policy(policy).sample(self.judged, episodes, chance, 1.0)
+            sampled = as_policy(policy).sample(self.unshaped, episodes, chance, 1.0)
             undiscounted = float(sampled[:, 0].mean())
         return goal.is_met(Goal(success, returns, undiscounted))
 
@@ -102,9 +102,9 @@ class PlaneEvaluator(Evaluator):
         played = self._played
         if policy is not self._policy:
             played = self.play(policy, EPISODES, chance)
-        judged = _summary(played)
-        gap = relative_gap(judged.start_value, self.best)
-        return Point(step, judged.start_value, gap, judged.success, None)
+        evaluated = _summary(played)
+        gap = relative_gap(evaluated.start_value, self.best)
+        return Point(step, evaluated.start_value, gap, evaluated.success, None)
 
     def failure(self, policy: Any, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002
         """A message if the policy does not succeed; empty if it does."""
@@ -115,7 +115,7 @@ class PlaneEvaluator(Evaluator):
 
     def play(self, policy: Any, episodes: int, chance: Stream) -> FloatArray:
         """Episodes of a policy: the return of each, its success, its length."""
-        return as_policy(policy).sample(self.judged, episodes, chance, self.gamma)
+        return as_policy(policy).sample(self.unshaped, episodes, chance, self.gamma)
 
 
 def _summary(played: FloatArray) -> Evaluation:

@@ -43,8 +43,8 @@ def check_exportable(agent: Agent) -> None:
     """Raise a `ParameterError` if the policy of an agent is no table."""
     if agent.perceives and not isinstance(agent, Tabular):
         raise ParameterError(
-            f"the policy of {agent.name!r} is no table that a small file can hold; "
-            "run.save(...) keeps it, and qrmax.load(...).act(observation, info) acts by it; an "
+            f"the policy of {agent.name!r} is not a table, so it cannot be exported; "
+            "run.save(...) saves it, and qrmax.load(...).act(observation, info) acts by it; an "
             "agent whose policy can be exported is 'bucket-qrmax'"
         )
 
@@ -58,8 +58,8 @@ def policy_file(session: Session, policy: Policy) -> bytes:
     encoder, tables = policy.encoded(domain)
     if encoder["labelled"] and len({*map(tuple, labels)}) < len(labels):
         raise ParameterError(
-            f"{domain.name!r} has a label twice, so that its names do not tell its number, which "
-            "is part of a state here: give each label once"
+            f"{domain.name!r} has a label twice, so that its number, part of a state here, does "
+            "not follow from its names: give each label once"
         )
     described = {
         "format": FORMAT,

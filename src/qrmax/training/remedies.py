@@ -34,7 +34,7 @@ def remedies(session: Session) -> list[str]:
     advice += _of_exploration(session)
     told = None if session.agent.knows_machine else session.agent.told_the_machine
     if told is not None:
-        advice.append(f"the agent: {told!r} is told the reward machine and need not learn it")
+        advice.append(f"the agent: {told!r} is given the reward machine and need not learn it")
     more = 10 * session.training.max_steps
     advice.append(f"more steps: max_steps={more} rather than {session.training.max_steps}")
     return advice
@@ -45,8 +45,8 @@ def alone(agent: InBuckets, steps: int) -> str:
     if len(agent.buckets) <= ALONE * steps:
         return ""
     return (
-        f"{len(agent.buckets):,} buckets have turned up in {steps:,} steps: nearly every "
-        "observation is alone in its own, and nothing can be learned of it; give a coarser "
+        f"{len(agent.buckets):,} buckets were visited in {steps:,} steps: nearly every "
+        "observation has a bucket of its own, so nothing generalises; give a coarser "
         "grid, or fewer functions and bits"
     )
 
@@ -63,8 +63,8 @@ def _of_buckets(agent: InBuckets, session: Session) -> Iterator[str]:
         )
     else:
         yield (
-            f"the buckets: a finer grid, grid={2 * config.grid}: cells should be small beside what "
-            "a step moves"
+            f"the buckets: a finer grid, grid={2 * config.grid}: cells should be smaller than "
+            "a step"
         )
 
 
@@ -81,14 +81,14 @@ def _of_exploration(session: Session) -> Iterator[str]:
     if t_env > 1 and known is not None and known.pairs < known.of:
         fewer = max(1, t_env // 4)
         yield (
-            f"fewer samples: t_env={fewer} rather than {t_env} (known are {known.pairs:,} of "
-            f"{known.of:,} pairs so far); 1 is enough where nothing is random"
+            f"fewer samples: t_env={fewer} rather than {t_env} ({known.pairs:,} of {known.of:,} "
+            "pairs are known so far); 1 is enough if transitions are deterministic"
         )
     if agent.epsilon_greedy:
         planner = "bucket-qrmax" if agent.perceives else "qrmax"
         yield (
-            "exploration: epsilon-greedy actions seldom come upon a reward at the end of a task; "
-            "shape it (RewardMachine.shaped), or use an agent that explores on purpose, such as "
+            "exploration: epsilon-greedy actions rarely find a reward at the end of a task; use "
+            "reward shaping (RewardMachine.shaped), or an agent with directed exploration, such as "
             f"{planner!r}"
         )
     if (horizon := config.episode_horizon) is not None:

@@ -63,13 +63,14 @@ class RolloutEvaluator(Evaluator):
         """Whether no second instance can be made; tries to make it, with a warning if it fails."""
         if self._env is None:
             try:
-                self._env = self.domain.second_instance()
+                given = self.domain.evaluation_env
+                self._env = self.domain.second_instance() if given is None else given
             except ParameterError as error:
                 self._env = _NONE
                 warn(
                     "the greedy policy is not evaluated in training, as there is no second "
-                    f"instance of the environment: {error}; the learning curve is about the "
-                    "episodes of training instead, in which the agent explores"
+                    f"instance of the environment: {error}; the learning curve shows the "
+                    "training episodes instead, in which the agent explores"
                 )
         return self._env is _NONE
 
@@ -112,12 +113,24 @@ class RolloutEvaluator(Evaluator):
 
     def _final_rollouts(self, policy: Any, seed: int) -> list[Outcome]:
         """All 100 of them, however bad the policy; none without a second instance."""
+        known = self._judged
+        if known is not None and known[0] is policy and known[1] == seed:
+            return known[2]
         if self.domain.played.is_absent or self.falls_back:
             return []
-        if self._judged is None or self._judged[0] is not policy or self._judged[1] != seed:
-            found = islice(self._outcomes(policy, stream(seed, "judgement")), JUDGED_BY)
-            self._judged = policy, seed, [*found]
-        return self._judged[2]
+        try:
+            found = [*islice(self._outcomes(policy, stream(seed, "judgement")), JUDGED_BY)]
+        finally:
+            self.close()
+        self._judged = policy, seed, found
+        return found
+
+    def close(self) -> None:
+        """Close the second instance, unless it is the user's."""
+        if self._env is None or self._env is _NONE or self._env is self.domain.evaluation_env:
+            return
+        made, self._env = self._env, None
+        made.close()
 
     def failure(self, policy: Any, seed: int, curve: Sequence[Point]) -> str:
         """A message if neither a training episode nor a rollout succeeded."""

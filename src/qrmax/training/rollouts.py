@@ -69,8 +69,8 @@ def roll_out(
     found = [*islice(outcomes(play, env, gamma, first, max_steps), episodes)]
     if cut := sum(outcome.cut for outcome in found):
         warn(
-            f"{cut} of {episodes} episodes had not ended after {max_steps} steps and were cut "
-            "there; a higher limit of steps allows more"
+            f"{cut} of {episodes} episodes had not ended after {max_steps} steps and were "
+            "truncated; raise max_steps to allow more"
         )
     return summary(found)
 

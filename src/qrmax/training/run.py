@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from qrmax.agents.base import Agent
 from qrmax.agents.compiled import has_compiled_loop
 from qrmax.agents.outside import checked_policy
 from qrmax.agents.registry import AgentLike, agent_class, given_settings, make_config
+from qrmax.machines.reward_machine import RewardMachine
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.compile_notice import compile_notice
 from qrmax.planning.policy_evaluation import Evaluation
@@ -22,6 +23,7 @@ from qrmax.training.domains.domain import Domain, Learner
 from qrmax.training.domains.domain_kinds import domain_kind
 from qrmax.training.evaluator import Best, Evaluator
 from qrmax.training.log import logged
+from qrmax.training.matching_env import evaluate_in
 from qrmax.training.point import Point, relative_gap
 from qrmax.training.policies.policy import Policy
 from qrmax.training.policies.policy_kinds import as_policy
@@ -55,6 +57,7 @@ def train(
     on_event: Callable[[Event], None] | None = None,
     progress: bool | None = None,
     log: str | os.PathLike[str] | None = None,
+    evaluation_env: Any = None,
     **settings: Any,
 ) -> Run:
     """Train an agent on a problem, or on a Gymnasium environment with a task.
@@ -64,7 +67,7 @@ def train(
     >>> run.reason, run.evaluation.nominal_length
     ('exact', 15)
 
-    Arguments:
+    Args:
         agent: the name of an agent (`qrmax list agents`), a class of your own, an instance of an
             agent's `Config`, whose settings are taken as they are, or the text "module:Class".
         problem: a problem, its name, or a Gymnasium environment with a task.
@@ -87,6 +90,9 @@ def train(
             line to stderr every ten seconds if there is neither.
         log: a folder into which the learning curve is written during training, as CSV and for
             TensorBoard (extra `log`), or a file that ends in ".csv".
+        evaluation_env: a second instance of an environment, for the rollouts of evaluations; it is
+            not closed. By default one is made from the environment's `spec` or copied, and closed
+            when training ends.
         settings: the hyperparameters of the agent (`qrmax list agents` shows them), among them the
             discount factor `gamma`. `r_max` is by default the greatest reward of a step of the
             problem; on an environment, that of its task.
@@ -113,6 +119,7 @@ def train(
             stop=stop,
             evaluate_every=evaluate_every,
             compiled=compiled,
+            evaluation_env=evaluation_env,
             **settings,
         )
         return finish(session, on_event, progress, log)
@@ -129,6 +136,7 @@ def make_session(
     evaluate_every: int = 1000,
     compiled: bool = True,
     evaluator: Evaluator | None = None,
+    evaluation_env: Any = None,
     **settings: Any,
 ) -> Session:
     """The session that `train` trains; see there.
@@ -143,7 +151,10 @@ def make_session(
     kind = domain_kind(problem)
     check_seed(seed)
     config = make_config(learner, settings)  # bad settings are found before an env is touched
-    domain = kind.pose(problem, Learner(learner, config.gamma), stream(seed, "environment"))
+    facts = Learner(learner, config.gamma)
+    domain = kind.pose(problem, facts, stream(seed, "environment"))
+    if evaluation_env is not None:
+        evaluate_in(domain, facts, evaluation_env)
     if max_steps is None:
         max_steps = domain.budget if has_compiled_loop(learner) else MAX_PYTHON_STEPS
     training = TrainingConfig(
@@ -169,11 +180,14 @@ def finish(
     """Train to the end."""
     begun = session.progress.step
     events = logged(session, log)
-    with follow_run(session, progress) as show:
-        for event in events:
-            show(event)
-            if on_event is not None:
-                on_event(event)
+    try:
+        with follow_run(session, progress) as show:
+            for event in events:
+                show(event)
+                if on_event is not None:
+                    on_event(event)
+    finally:
+        session.evaluator.close()
     if session.progress.step > begun:
         warn_of_outcome(session)
     return Run(session)
@@ -200,6 +214,19 @@ class Run:
         """The problem; None for an environment."""
         problem: Problem | ContinuousProblem | None = self._session.domain.problem
         return problem
+
+    @property
+    def environment(self) -> Mapping[str, Any] | None:
+        """The description from which the environment was made, as plain data.
+
+        None for a problem, and for an environment that was made in Python.
+        """
+        return self._session.domain.made_from
+
+    @property
+    def machine(self) -> RewardMachine:
+        """The reward machine of the task."""
+        return self._session.domain.machine
 
     @property
     def task_name(self) -> str:
@@ -326,7 +353,7 @@ class Run:
         It is for agents with buckets on continuous problems. For an environment, pass observations
         to `qrmax.analysis.bucket_diagnosis.diagnose` with `run.agent.buckets`.
 
-        Arguments:
+        Args:
             samples: the number of positions sampled.
         """
         diagnosis: Diagnosis = self._session.domain.diagnose(
@@ -337,7 +364,7 @@ class Run:
     def act(self, observation: Any, info: Any = None, *, stage: int = 0) -> int:
         """The greedy action for an observation of the environment trained on.
 
-        Arguments:
+        Args:
             observation: the observation, as the environment returned it.
             info: its info; needed if labels belong to whole transitions or to buckets.
             stage: the number of steps since the reset, for a policy that depends on the stage.
@@ -357,7 +384,7 @@ class Run:
         The environment is stepped lazily, so `env.render()` shows its current state. A step has the
         `action` that led to it (None for the reset), `observation`, `reward` and `info`.
 
-        Arguments:
+        Args:
             env: the environment; by default the one trained on. A run on a problem needs one.
             seed: the seed of the reset; None to continue the environment's random stream.
         """
@@ -402,10 +429,11 @@ class Run:
 
         All have 95 % confidence intervals. A run on a problem has its `evaluation` as well.
 
-        Arguments:
+        Args:
             episodes: the number of episodes.
-            env: the environment; by default a second instance of the one trained on, made from its
-                `spec` or copied, so that training is not disturbed.
+            env: the environment; by default `evaluation_env` of `train`, or a second instance of
+                the one trained on, made from its `spec` or copied, so that training is not
+                disturbed.
             seed: the seed of the rollouts; by default that of the run.
             max_steps: the number of steps after which an episode is truncated, with a warning.
             gamma: the discount factor; by default that of the agent.
@@ -442,7 +470,7 @@ class Run:
         This run itself is continued. If its stopping rule was met, there is nothing more to do. An
         environment starts a new episode.
 
-        Arguments:
+        Args:
             max_steps: the budget in steps, those already taken included; by default as before.
             max_episodes: the budget in episodes, those already begun included; by default as
                 before.

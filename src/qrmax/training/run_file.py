@@ -44,25 +44,25 @@ def read_run_file(path: str | os.PathLike[str]) -> bytes:
     raise CheckpointError(f"{path}: {problem}")
 
 
-_NEEDED = "; needed: the file of a run, which run.save(...) and `qrmax run --save` write"
+_NEEDED = "; needed: the file of a run, as written by run.save(...) and `qrmax run --save`"
 
 
 def _wrong_with(file: IO[bytes], size: int) -> str:
     """The reason why a header does not fit a file of this size, or nothing; rewinds the file."""
     length = int.from_bytes(file.read(LENGTH), "little")
     if not 2 <= length <= min(size - LENGTH, LONGEST_HEADER):
-        return f"is damaged, or no file that run.save(...) wrote (a header of {length} bytes)"
+        return f"is damaged, or was not written by run.save(...) (a header of {length} bytes)"
     try:
         header = json.loads(file.read(length))
         parts = [part["data_offsets"] for name, part in header.items() if name != "__metadata__"]
         end = max((int(end) for _, end in parts), default=0)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        return f"is damaged, or no file that run.save(...) wrote ({error!r})"
+        return f"is damaged, or was not written by run.save(...) ({error!r})"
     if "qrmax" not in (header.get("__metadata__") or {}):
-        return "is a safetensors file, but no run of qrmax"
+        return "is a safetensors file, but not a run of qrmax"
     if LENGTH + length + end != size:
         return (
-            f"is damaged: its header promises {_shown(end)} of arrays, and there are "
+            f"is damaged: its header declares {_shown(end)} of arrays, and there are "
             f"{_shown(size - LENGTH - length)}"
         )
     file.seek(0)

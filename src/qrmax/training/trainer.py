@@ -185,12 +185,12 @@ class Session:
             if training.max_steps <= self.progress.step:
                 raise ParameterError(
                     f"the run has taken {self.progress.step} steps, and max_steps is "
-                    f"{training.max_steps}; give more to go on"
+                    f"{training.max_steps}; give more to resume"
                 )
             if self._has_all_episodes(training):
                 raise ParameterError(
                     f"the run has begun {self.player.episodes} episodes, and max_episodes is "
-                    f"{training.max_episodes}; give more to go on"
+                    f"{training.max_episodes}; give more to resume"
                 )
         self.training = training
 
@@ -266,14 +266,14 @@ class Session:
         lowest, highest = self._bounds
         if highest is not None and reward > highest:
             warn(
-                f"a step paid {reward:g}, which is more than r_max = {highest:g}: what is not "
-                f"known looks worse than it may be; give r_max={reward:g} or more"
+                f"a step had a reward of {reward:g}, above r_max = {highest:g}: unknown values are "
+                f"not optimistic; give r_max={reward:g} or more"
             )
             self._bounds = self._bounds._replace(highest=None)
         if lowest is not None and reward < lowest:
             warn(
-                f"a step paid {reward:g}, which is less than r_min = {lowest:g}, and may be "
-                f"taken for that; give r_min={reward:g} or less"
+                f"a step had a reward of {reward:g}, below r_min = {lowest:g}, and may be clipped "
+                f"to that; give r_min={reward:g} or less"
             )
             self._bounds = self._bounds._replace(lowest=None)
 

@@ -17,8 +17,8 @@ class TrainingEpisodes(Evaluator):
 
     success_word = "recent success"
     caveat = (
-        "\nSuccess is that of the episodes of training, in which the agent explores; "
-        "run.watch() plays the greedy policy."
+        "\nSuccess is that of training episodes, in which the agent explores; "
+        "run.watch() rolls out the greedy policy."
     )
 
     def __init__(self, played: EnvPlayer, gamma: float, horizon: int | None) -> None:
@@ -62,4 +62,4 @@ class TrainingEpisodes(Evaluator):
         self.note_successes()
         if self._succeeded or any(point.success for point in curve):
             return ""
-        return f"not one of the {self.played.episodes:,} episodes of training succeeded"
+        return f"none of the {self.played.episodes:,} training episodes succeeded"

@@ -13,7 +13,10 @@ import gymnasium
 from qrmax.errors import ParameterError
 from qrmax.worlds.task_wrapper import TaskWrapper
 
-REMEDY = "give another environment like it: run.evaluate(episodes, env=...)"
+REMEDY = (
+    "give another environment like it: run.evaluate(episodes, env=...) or, for training, "
+    "qrmax.train(..., evaluation_env=...)"
+)
 
 
 def another(env: Any) -> Any:
@@ -28,8 +31,8 @@ def another(env: Any) -> Any:
             continue
         if name := _seen_by(layer.labelling.function, layers):
             raise ParameterError(
-                f"the labelling function looks at {name!r}, which is the environment of training, "
-                f"so that it would tell the labels of that one; let it use info, or {REMEDY}"
+                f"the labelling function looks at {name!r}, which is the training environment, "
+                f"so it would return the labels of that one; let it use info, or {REMEDY}"
             )
     try:
         made = gymnasium.make(_unseen(env.spec))

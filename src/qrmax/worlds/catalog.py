@@ -57,7 +57,7 @@ def make(
     >>> make("warehouse/deliver", size=4)
     Problem('warehouse/deliver': 16 states x 3 task states, 5 actions)
 
-    Arguments:
+    Args:
         name: the name of a problem (`qrmax list worlds` shows them), or a `World`. A world that is
             not registered is named by its module, as in "my_module:POND/fetch". If None, an Office
             world is made from a map and a task.
@@ -89,7 +89,7 @@ def make_continuous(
     >>> make_continuous("continuous/line/ab")
     ContinuousProblem('continuous/line/ab': 20 x 1 cells x 3 task states, 2 actions)
 
-    Arguments:
+    Args:
         name: the name of a continuous problem or world.
         map: if the name has none, a map by its name, the path of your own file, or a `GridMap`.
         task: if the name has none, a task by its name, the path of your own file, a formula, or a

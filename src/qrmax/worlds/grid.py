@@ -154,7 +154,7 @@ def load_map(map: str | os.PathLike[str]) -> GridMap:  # noqa: A002 (people call
     >>> load_map("map4").start
     (2, 7)
 
-    Arguments:
+    Args:
         map: the name of a built-in map (`qrmax list maps` shows them), or the path of a map file.
     """
     return parse_map(Source.find(map, "map", MAPS, SUFFIX))

@@ -156,7 +156,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 class ProblemEnv(WorldEnv):
     """Any tabular problem as an environment.
 
-    Arguments:
+    Args:
         problem: a `Problem`, or the name of a problem or world.
         render_mode: "ansi" or "rgb_array", in worlds with a map.
         options: with a name, `map`, `task` and the options of the world, as in `qrmax.make`.
@@ -209,7 +209,7 @@ class ProblemEnv(WorldEnv):
 class OfficeEnv(ProblemEnv):
     """An Office world with a task.
 
-    Arguments:
+    Args:
         map: the name of a built-in map, the path of your own file, or a `GridMap`.
         task: the name of a built-in task, the path of your own file, a formula, or a
             `RewardMachine`.
@@ -240,7 +240,7 @@ class ContinuousEnv(WorldEnv):
     >>> env.observation_space["state"]
     Box(0.0, 1.0, (1,), float64)
 
-    Arguments:
+    Args:
         problem: a `ContinuousProblem`, or the name of a problem or world.
         render_mode: "ansi" or "rgb_array", in worlds with a map.
         options: with a name, `map`, `task` and the options of the world, as in `qrmax.make`.

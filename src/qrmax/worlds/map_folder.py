@@ -17,7 +17,7 @@ AnyMap = str | os.PathLike[str] | GridMap
 class MapFolder:
     """The maps of a world.
 
-    Arguments:
+    Args:
         folder: the folder of the map files, `NAME.txt`.
         default: the name of the map of a world with a single one; if None, problems are named
             WORLD/MAP/TASK.

@@ -55,7 +55,7 @@ def minigrid(
     >>> qrmax.evaluate(problem, qrmax.solve(problem).policy).nominal_length
     12
 
-    Arguments:
+    Args:
         env: the id of an environment, or an environment.
         task: a formula, the name or file of a task, or a `RewardMachine`; if None, no task.
         seed: the seed of the layout, which is the same in every episode.
@@ -265,8 +265,8 @@ class MiniGridWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
         state = self._layout.read()
         if state not in self._number:
             raise ModelError(
-                f"{type(self.unwrapped).__name__} has come to {state}, which was not among the "
-                f"{len(self.states)} states that can be reached from its start: its layout, or a "
+                f"{type(self.unwrapped).__name__} has reached {state}, which was not among the "
+                f"{len(self.states)} states reachable from its start: its layout, or a "
                 "step, is random beyond the seed"
             )
         return self._number[state]
@@ -275,7 +275,7 @@ class MiniGridWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Number the reachable states, in breadth-first order, and record the model."""
         env, layout = self._layout.env, self._layout
         if hasattr(env, "instrs"):
-            raise layout.refusal("has instructions that remember what was done")
+            raise layout.refusal("has instructions that depend on the history")
         self.states: list[Symbolic] = []
         self._number: dict[Symbolic, int] = {}
         self._labels: list[frozenset[str]] = []

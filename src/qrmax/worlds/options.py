@@ -50,7 +50,7 @@ class Options:
     def of(cls, options: dict[str, Any]) -> Self:
         """Return the options with these values; the error of an unknown name suggests the nearest.
 
-        Arguments:
+        Args:
             options: values by name; the others have their defaults.
         """
         for name in options:

@@ -36,7 +36,7 @@ def make_environment(
 ) -> TaskWrapper:
     """Make an environment with a task.
 
-    Arguments:
+    Args:
         env: an id, or `module:function`.
         task: a formula, the name of a built-in task, or a reward machine.
         labels: the labelling function as `module:function`, or a table of observations.
@@ -70,7 +70,7 @@ def check_environment(env: TaskWrapper) -> None:
         raise
     except Exception as error:  # user code may raise anything
         raise PluginError(
-            f"{_name(env)} cannot be played: {type(error).__name__}: {error}"
+            f"{_name(env)} cannot be stepped: {type(error).__name__}: {error}"
         ) from error
 
 
@@ -171,7 +171,7 @@ def _check_actions(env: Any, name: str) -> None:
     if not isinstance(env.action_space, gymnasium.spaces.Discrete):
         raise ParameterError(
             f"environment {name!r} has the actions {str(env.action_space)[:80]}; these agents "
-            "choose among numbered actions: give a wrapper that makes the action space Discrete"
+            "need discrete actions: give a wrapper that makes the action space Discrete"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +32,7 @@ truncated the episode, and its info. A plain tuple: it is made at every step."""
 class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Any Gymnasium environment, with a task on top.
 
-    Arguments:
+    Args:
         env: The environment, as `gymnasium.make` makes it.
         task: A `RewardMachine`, or what `load_task` takes: a formula, the name of a built-in task,
             the path of a file.
@@ -96,6 +97,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 "task": spaces.Discrete(len(machine.states)),
             }
         )
+        self.made_from: Mapping[str, Any] | None = None  # plain data, if it was made from a file
         self._q = machine.index(machine.initial)
         self._observation: Any = None
 

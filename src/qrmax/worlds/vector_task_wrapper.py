@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -38,10 +40,23 @@ Flags = NDArray[np.bool_]  # [i], for each sub-environment
 OWN_STREAM = 0x7A5C  # separates a machine's stream from an environment's with the same seed
 
 
+@dataclass(slots=True)
+class Batch:
+    """The results of one step in all sub-environments."""
+
+    states: Any
+    rewards: NDArray[Any]
+    terminations: Flags
+    truncations: Flags
+    parts: list[Info]  # the `info` of each
+    begun: Flags  # whether the step was a reset
+    ended_inside: Flags  # whether the environment itself ended an episode
+
+
 class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     """Any vector environment of Gymnasium, with a task on top of each sub-environment.
 
-    Arguments:
+    Args:
         env: The vector environment, as `gymnasium.make_vec` makes it.
         task: A `RewardMachine`, a formula, or the name or file of a task, as for `TaskWrapper`.
         labels: The labelling function or mapping of `TaskWrapper`. It is called for each
@@ -105,6 +120,7 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, env.num_envs)
         mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self.autoreset_mode = AutoresetMode(mode)
+        self._same_step = self.autoreset_mode == AutoresetMode.SAME_STEP
         self._q = np.zeros(env.num_envs, dtype=np.int64)
         self._before: Any = None  # the last observations
         self._ended = np.zeros(env.num_envs, dtype=bool)  # whether the last step ended an episode
@@ -134,54 +150,72 @@ class VectorTaskWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:
         """Take an action in each sub-environment; the machine of each then reads its label."""
+        batch = self._step_inside(actions)
+        befores = self._each(self._before) if self.labels_steps else repeat(None, self.num_envs)
+        chosen = iterate(self.action_space, actions)
+        each = zip(befores, chosen, self._each(batch.states), strict=True)
+        finals = [self._read(batch, i, *transition) for i, transition in enumerate(each)]
+        self._ended = batch.terminations | batch.truncations
+        self._ended_inside = batch.ended_inside
+        if self._same_step:
+            self._restart(batch, finals)
+        observations, infos = self._observations(batch.states), self._joined(batch.parts)
+        return observations, batch.rewards, batch.terminations, batch.truncations, infos
+
+    def _step_inside(self, actions: Any) -> Batch:
+        """Step the sub-environments; those whose last step ended an episode may start one."""
         states, *results, infos = self.env.step(actions)
         rewards, terminations, truncations = (np.array(result) for result in results)
+        none = np.zeros(self.num_envs, dtype=bool)
         parts = self._split(infos)
-        begun = np.zeros(self.num_envs, dtype=bool)
+        batch = Batch(states, rewards, terminations, truncations, parts, none, none)
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
-            begun = self._ended
-            states, parts = self._reset_inside(begun & ~self._ended_inside, states, parts)
-            rewards[begun], terminations[begun], truncations[begun] = 0.0, False, False
-        ended_inside = terminations | truncations
+            batch.begun = self._ended
+            self._reset_inside(batch, batch.begun & ~self._ended_inside)
+            rewards[batch.begun] = 0.0
+            terminations[batch.begun] = truncations[batch.begun] = False
+        batch.ended_inside = terminations | truncations
+        return batch
 
-        same_step = self.autoreset_mode == AutoresetMode.SAME_STEP
-        befores = self._each(self._before) if self.labels_steps else [None] * self.num_envs
-        finals: list[Info] = []
-        each = zip(befores, iterate(self.action_space, actions), self._each(states), strict=True)
-        for i, (before, action, observation) in enumerate(each):
-            if begun[i]:
-                parts[i] = self._start(i, observation, parts[i])
-                finals.append({})
-                continue
-            last, info = observation, parts[i]
-            if same_step and ended_inside[i]:  # its next episode has started already
-                last, info = parts[i].pop("final_obs"), parts[i].pop("final_info")
-            reading = self.labelling.read(before, action, last, info)
-            move = self._move(i, reading)
-            r_env = float(rewards[i]) if self.env_reward else 0.0
-            rewards[i] = r_env + move.reward
-            world_ended = bool(terminations[i])
-            terminations[i] = world_ended or move.terminal
-            read = told(info, r_env, move.reward, reading, move.success, world_ended)
-            finals.append({"final_obs": {"state": last, "task": move.q}, "final_info": read})
-            if not same_step or not ended_inside[i]:
-                parts[i] = read
-        self._ended, self._ended_inside = terminations | truncations, ended_inside
-        if same_step:
-            states, parts = self._reset_inside(self._ended & ~ended_inside, states, parts)
-            for i, observation in enumerate(self._each(states)):
-                if self._ended[i]:
-                    parts[i] = {**finals[i], **self._start(i, observation, parts[i])}
-        observations = self._observations(states)
-        return observations, rewards, terminations, truncations, self._joined(parts)
+    def _read(self, batch: Batch, i: int, before: Any, action: Any, observation: Any) -> Info:
+        """Let the machine of a sub-environment read its label.
 
-    def _reset_inside(self, mask: Flags, states: Any, parts: list[Info]) -> tuple[Any, list[Info]]:
+        Returns `final_obs` and `final_info`, in case the next episode starts in the same step.
+        """
+        info = batch.parts[i]
+        if batch.begun[i]:
+            batch.parts[i] = self._start(i, observation, info)
+            return {}
+        restarted = self._same_step and batch.ended_inside[i]  # its next episode has started
+        if restarted:
+            observation, info = info.pop("final_obs"), info.pop("final_info")
+        reading = self.labelling.read(before, action, observation, info)
+        move = self._move(i, reading)
+        r_env = float(batch.rewards[i]) if self.env_reward else 0.0
+        world_ended = bool(batch.terminations[i])
+        batch.rewards[i] = r_env + move.reward
+        batch.terminations[i] = world_ended or move.terminal
+        read = told(info, r_env, move.reward, reading, move.success, world_ended)
+        if not restarted:
+            batch.parts[i] = read
+        if not self._same_step:
+            return {}
+        return {"final_obs": {"state": observation, "task": move.q}, "final_info": read}
+
+    def _restart(self, batch: Batch, finals: list[Info]) -> None:
+        """Start the next episodes in the step that ended the last ones."""
+        self._reset_inside(batch, self._ended & ~batch.ended_inside)
+        for i, observation in enumerate(self._each(batch.states)):
+            if self._ended[i]:
+                batch.parts[i] = {**finals[i], **self._start(i, observation, batch.parts[i])}
+
+    def _reset_inside(self, batch: Batch, mask: Flags) -> None:
         """Reset the sub-environments whose machine alone has terminated."""
         if not mask.any():
-            return states, parts
-        states, infos = self.env.reset(options={"reset_mask": mask})
+            return
+        batch.states, infos = self.env.reset(options={"reset_mask": mask})
         fresh = self._split(infos)
-        return states, [fresh[i] if mask[i] else part for i, part in enumerate(parts)]
+        batch.parts = [fresh[i] if mask[i] else part for i, part in enumerate(batch.parts)]
 
     def _start(self, i: int, observation: Any, info: Info) -> Info:
         """Reset the machine of a sub-environment; it reads the label of the first observation."""

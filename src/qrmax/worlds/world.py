@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w-]*(/[A-Za-z0-9][\w-]*)*")
 class World(Generic[Made]):
     """The description of a world.
 
-    Arguments:
+    Args:
         name: the first part of the names of its problems, such as "river-swim".
         make: a function of the task (a `RewardMachine`), the options and the name of the problem,
             and before these, in a world with maps, of the map (a `GridMap`); returns a problem.
@@ -167,7 +167,7 @@ class World(Generic[Made]):
     ) -> Made:
         """Return a problem of this world.
 
-        Arguments:
+        Args:
             map: a map of the world by its name, a file by its path, or a `GridMap`; in a world
                 without maps None.
             task: a task by its name, a formula, a file by its path, or a `RewardMachine`.

@@ -44,7 +44,7 @@ AnyWorld = TypeVar("AnyWorld", bound=World[AnyProblem])
 def register_world(world: AnyWorld, *, replace: bool = False) -> AnyWorld:
     """Register a world by its name, for `qrmax.make`, studies, the command line and Gymnasium.
 
-    Arguments:
+    Args:
         world: the description of the world.
         replace: whether a world of that name that was registered before is replaced, as when a
             cell of a notebook is run again; built-in worlds cannot be replaced.

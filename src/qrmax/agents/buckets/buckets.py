@@ -119,11 +119,11 @@ class Buckets:
         """Restore a snapshot."""
         rows, keys = arrays["rows"], arrays["keys"]
         if rows.shape != self.projection.rows.shape or keys.shape[1:] != self._keys.shape[1:]:
-            raise ModelError(f"hyperplanes of {rows.shape} and keys of {keys.shape} do not fit")
+            raise ModelError(f"shapes of hyperplanes {rows.shape} and keys {keys.shape} do not fit")
         if not (np.abs(rows) < FAR).all():
-            raise ModelError("a hyperplane is not made of numbers that one can be made of")
+            raise ModelError("a hyperplane has a coefficient that is not finite, or too large")
         if len(np.unique(keys, axis=0)) != len(keys):
-            raise ModelError("a bucket has two numbers")
+            raise ModelError("a bucket is listed twice")
         self.projection = self.projection._replace(rows=rows.copy())
         self._index = {}
         self._slots = np.full(4 * FIRST, NOTHING, dtype=np.int32)

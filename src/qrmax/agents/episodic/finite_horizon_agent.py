@@ -325,7 +325,7 @@ class FiniteHorizon(Tabular):
     def _check_paid(self, seen: Seen) -> None:
         """Refuse counts without a Beta posterior: sampling from it would never end."""
         if self.binarize_rewards and not ((seen.rho >= 0.0) & (seen.rho <= seen.n)).all():
-            raise ModelError("a pair has paid more often than it was tried")
+            raise ModelError("a state-action pair has more binary rewards of 1 than visits")
 
     def _check_belief(self, belief: Belief) -> None:
         """Refuse successors out of range, which compiled code does not check."""
@@ -336,11 +336,11 @@ class FiniteHorizon(Tabular):
             if name not in ("succ", "weight")
         )
         if not fits or belief.weight.shape != (n_x, room, belief.rest.shape[1]):
-            raise ModelError("what is believed of the successors does not fit together")
+            raise ModelError("inconsistent model: shapes of successors do not match")
         if not ((belief.succ >= 0) & (belief.succ < n_x)).all():
             raise ModelError(f"a successor is not one of 0 to {n_x - 1}")
         if not ((belief.listed >= 0) & (belief.listed <= room)).all():
-            raise ModelError("more successors are listed than there are")
+            raise ModelError("inconsistent model: more successors than entries")
 
 
 def _growing_last(belief: Belief) -> Belief:

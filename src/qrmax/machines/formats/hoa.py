@@ -50,7 +50,7 @@ MAX_COMPARISONS = 500_000  # of edges of one state, to check determinism
 
 def format(machine: RewardMachine) -> str:  # noqa: A001 (each format has one)
     """Format a task as HOA text that `parse` reads back to an equivalent machine."""
-    if machine.is_random:
+    if machine.is_stochastic:
         raise TaskError(
             f"{machine.name}: HOA has no probabilities; write stochastic reward machines as TOML"
         )

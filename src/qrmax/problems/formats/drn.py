@@ -201,7 +201,7 @@ class _Reader:
     def read_count(self) -> int:
         text = self.next_line().strip()
         if not re.fullmatch(r"[0-9]{1,12}", text):
-            raise self.error(f"{shown(text)} is no whole number")
+            raise self.error(f"{shown(text)} is not a whole number")
         return int(text)
 
     def choose_reward(self) -> int | None:
@@ -294,7 +294,7 @@ class _Reader:
         above, slash, below = text.partition("/")
         parts = [number_of(above), number_of(below) if slash else 1.0]
         if parts[0] is None or not parts[1]:
-            raise self.error(f"{shown(text)} is no number", column)
+            raise self.error(f"{shown(text)} is not a number", column)
         value = parts[0] / parts[1]
         if not math.isfinite(value):
             raise self.error(f"{shown(text)} is not finite", column)

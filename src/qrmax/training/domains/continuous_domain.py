@@ -27,7 +27,7 @@ class ContinuousDomain(SimulatedDomain):
     kind = "continuous"
     env_class = "ContinuousEnv"
     rules = SAMPLED
-    why_no_others = "where states are real positions nothing is exact"
+    why_no_others = "policies on continuous positions are evaluated by sampling"
 
     def __init__(self, problem: ContinuousProblem) -> None:
         self.task = self.posed = problem
@@ -113,7 +113,7 @@ class ContinuousDomain(SimulatedDomain):
         """The problem as an environment; the plain one of a shaped task."""
         from qrmax.worlds.gymnasium import ContinuousEnv  # loads gymnasium
 
-        return ContinuousEnv(self.posed.judged)
+        return ContinuousEnv(self.posed.unshaped)
 
     def encoder(self) -> dict[str, Any]:
         """Observations have no numbers: policies of a plane have encoders of their own."""

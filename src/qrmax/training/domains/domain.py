@@ -81,6 +81,7 @@ class Domain(ABC):
     task: Task
     sizes: Sizes
     observations: Observations | None = None  # None if states are numbered
+    evaluation_env: Any = None  # a second instance that the user gave, and closes
 
     @classmethod
     @abstractmethod
@@ -137,6 +138,11 @@ class Domain(ABC):
         return None
 
     @property
+    def made_from(self) -> Mapping[str, Any] | None:
+        """The plain data that an environment was made from; None if there is none."""
+        return None
+
+    @property
     def problem(self) -> Any:
         """The problem; None for an environment."""
         return None
@@ -183,13 +189,16 @@ class Domain(ABC):
     def prepare_to_resume(self) -> None:  # noqa: B027 (problems need nothing)
         """Prepare for training to be resumed."""
 
+    def close(self) -> None:  # noqa: B027 (problems need nothing)
+        """Close the environment that was trained on; for whoever made it."""
+
     # Acting
 
     def act(self, policy: Policy, observation: Any, info: Any, stage: int) -> int:
         """The greedy action for an observation, as the environment numbers actions."""
         if not (isinstance(observation, Mapping) and {"state", "task"} <= observation.keys()):
             raise ParameterError(
-                f"observation is {shown(observation)}; needed: what the environment shows, "
+                f"observation is {shown(observation)}; needed: an observation of the environment, "
                 'with "state" and "task"'
             )
         q = self._task_state(observation["task"])
@@ -309,6 +318,6 @@ class Domain(ABC):
     def diagnose(self, agent: Agent, samples: int, chance: Stream) -> Any:  # noqa: ARG002
         """A diagnosis of an agent's buckets."""
         raise ParameterError(
-            f"a run of {agent.name!r} on {self.name!r} has no buckets of a plane to look at; "
-            "needed: an agent such as 'bucket-qrmax' on a problem with real positions"
+            f"a run of {agent.name!r} on {self.name!r} has no buckets of a plane to diagnose; "
+            "needed: an agent such as 'bucket-qrmax' on a problem with continuous positions"
         )

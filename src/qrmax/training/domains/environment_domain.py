@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from qrmax.agents.base import Agent
-from qrmax.errors import CheckpointError, ParameterError
+from qrmax.errors import CheckpointError, ParameterError, shown
 from qrmax.machines.task_files import format_task
 from qrmax.seeding import Chance, Stream
 from qrmax.training.absent import AbsentEnv
@@ -73,11 +73,17 @@ class EnvironmentDomain(Domain):
     @classmethod
     def absent(cls, described: Mapping[str, Any]) -> AbsentEnv:
         """A stand-in for the environment, with its spaces and its task."""
-        return AbsentEnv(described["name"], stored_machine(described), described["spaces"])
+        found = AbsentEnv(described["name"], stored_machine(described), described["spaces"])
+        found.made_from = described.get("made_from")
+        return found
 
     def is_made_of(self, thing: Any) -> bool:
         """Whether this very environment is the one trained on."""
-        return thing is self.played.env
+        return thing is self.played.env or thing is getattr(self.played.env, "unwrapped", None)
+
+    def close(self) -> None:
+        """Close the environment that was trained on."""
+        self.played.env.close()
 
     def describe(self, player: Player) -> dict[str, Any]:
         """The task, the spaces and the number of episodes."""
@@ -95,7 +101,15 @@ class EnvironmentDomain(Domain):
             "observations": self._fingerprint(),
             "spaces": spaces,
             "episodes": played.episodes,
+            "mid_episode": not played.over,
+            "made_from": self.made_from,
         }
+
+    @property
+    def made_from(self) -> Mapping[str, Any] | None:
+        """The plain data that the environment was made from; None if it was made in Python."""
+        found: Mapping[str, Any] | None = getattr(self.played.env, "__dict__", {}).get("made_from")
+        return found
 
     def _check_same(self, described: Mapping[str, Any]) -> None:
         """Refuse an environment whose spaces or task are not those of the one trained on."""
@@ -206,14 +220,34 @@ class EnvironmentDomain(Domain):
     def remedies(self, steps: int) -> Iterator[str]:
         """Advice about the labelling function and the length of episodes."""
         if missing := self.oddity():
-            yield f"the labelling function: {missing}; does it return these very names, and when?"
+            yield f"the labelling function: {missing}; does it return these exact names, and when?"
         played = self.played
         reached = ", ".join(repr(self.machine.states[q]) for q in sorted(played.reached))
         length = steps / max(played.episodes, 1)
         yield (
             f"the episodes: {played.episodes:,} of {length:,.0f} steps on average reached the task "
-            f"states {reached}; if its limit cuts them off before the rest, raise it"
+            f"states {reached}; if its step limit truncates them before the rest, raise it"
         )
+
+
+def check_description(made_from: Any) -> None:
+    """Raise an error unless this is a description of an environment, as plain data."""
+    text, table = str, Mapping
+    kinds: dict[str, tuple[type, ...]] = {
+        "env": (text,),
+        "task": (table,),
+        "labels": (text, table, type(None)),
+        "transition_labels": (text, type(None)),
+        "wrappers": (list,),
+        "options": (table,),
+        "env_reward": (bool,),
+        "sources": (table,),
+    }
+    if not isinstance(made_from, Mapping) or made_from.keys() != kinds.keys():
+        raise ValueError(f"the description of its environment is {shown(made_from)}")
+    for name, allowed in kinds.items():
+        if not isinstance(made_from[name], allowed):
+            raise TypeError(f"the {name} of its environment is {shown(made_from[name])}")
 
 
 def _digits(space: Any, path: list[Any]) -> list[list[Any]]:

@@ -120,15 +120,15 @@ class SimulatedDomain(Domain):
         if limit is not None and horizon is not None and horizon > limit:
             warn(
                 f"horizon is {horizon}, but episodes of {self.name!r} end after {limit} steps: it "
-                f"plans for steps that never come; give horizon={limit}"
+                f"plans beyond the end of episodes; give horizon={limit}"
             )
 
     def _warn_of_pessimism(self, config: AgentConfig, highest: float) -> None:
         r_max = config.reward_bounds.highest
         if r_max is not None and r_max < highest:
             warn(
-                f"r_max is {r_max:g}, but a step of {self.name!r} can pay {highest:g}: what is not "
-                "known looks worse than it may be, and the optimum may never be found"
+                f"r_max is {r_max:g}, but the largest reward of {self.name!r} is {highest:g}: "
+                "unknown values are not optimistic, and the optimum may never be found"
             )
 
 

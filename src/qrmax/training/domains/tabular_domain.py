@@ -120,7 +120,7 @@ class TabularDomain(SimulatedDomain):
         """The problem as an environment; the plain one of a shaped task."""
         from qrmax.worlds.gymnasium import ProblemEnv  # loads gymnasium
 
-        return ProblemEnv(self.posed.judged)
+        return ProblemEnv(self.posed.unshaped)
 
     def encoder(self) -> dict[str, Any]:
         """The observed number, with the label if states were split by labels."""

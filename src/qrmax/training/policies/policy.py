@@ -62,13 +62,13 @@ class Policy(ABC):
     def table(self) -> IntArray:
         """The actions as a table `[s, q]`; those of stage 0 if the policy has stages."""
         raise ParameterError(
-            "this policy is no table: run.act(observation) gives its action for an observation"
+            "this policy is not a table: run.act(observation) gives its action for an observation"
         )
 
     def encoded(self, domain: Domain) -> Encoded:  # noqa: ARG002
         """The tables and the encoder of an exported policy."""
         raise ParameterError(
-            "this policy is no table that a small file can hold; run.save(...) keeps it, and "
+            "this policy is not a table, so it cannot be exported; run.save(...) saves it, and "
             "qrmax.load(...).act(observation, info) acts by it; an agent whose policy can be "
             "exported is 'bucket-qrmax'"
         )
