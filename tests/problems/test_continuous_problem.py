@@ -236,7 +236,7 @@ def test_a_problem_says_what_it_is() -> None:
         ({"start": -1}, "start is cell -1"),
         ({"start": 2}, "every episode is over before it begins"),
         ({"terminal": [True, False, False]}, "every episode is over before it begins"),
-        ({"plane": plane_of(np.zeros((1, 3, 2), dtype=bool))._replace(columns=2)}, "do not form a plane"),
+        ({"plane": plane_of(np.zeros((1, 3, 2), dtype=bool))._replace(columns=2)}, "form a plane"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(change: dict[str, Any], message: str) -> None:

@@ -295,7 +295,8 @@ def test_success_is_that_of_the_greedy_policy_not_of_exploration() -> None:
 
 
 def test_a_reward_above_r_max_warns_once() -> None:
-    with pytest.warns(qrmax.QRMaxWarning, match=r"a step had a reward of 3, .* give r_max=3 or more") as told:
+    message = r"a step had a reward of 3, .* give r_max=3 or more"
+    with pytest.warns(qrmax.QRMaxWarning, match=message) as told:
         run = qrmax.train("qrmax", loop(pays=3.0), max_steps=500)
     assert len(told) == 1
     assert told[0].filename == __file__
