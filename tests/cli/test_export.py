@@ -69,7 +69,7 @@ def test_a_run_on_an_environment_is_exported_without_it(call: Call, tmp_path: Pa
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "lake.json").read_bytes()
     code, _, error = call("run", "--resume", "lake.run", "--max-steps", "1000", cwd=tmp_path)
     assert code == 2
-    assert "qrmax.load(path, env=...)" in error
+    assert "qrmax.load('lake.run', env=...)" in error
 
 
 def test_a_log_is_appended_to_by_resume_only(call: Call, folder: Path) -> None:

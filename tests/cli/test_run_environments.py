@@ -86,5 +86,5 @@ def test_the_result_of_an_environment_has_the_facts_of_one_on_a_problem(tmp_path
     assert facts["length"] == "1,000.0"
     assert facts["success"].startswith("0.00 %  [0.00 % to")
     assert facts["stopped by"] == "budget"
-    assert "of learning" in facts["seconds"]
+    assert "of training" in facts["seconds"]
     assert "e+0" not in done.stdout

@@ -105,7 +105,7 @@ def test_a_second_instance_has_to_be_one_and_to_match() -> None:
             qrmax.train("qrm", env, evaluation_env=same)
     with pytest.raises(ParameterError, match=r"evaluation_env has .* as states of the world"):
         qrmax.train("qrm", lake(), evaluation_env=cliff())
-    with pytest.raises(ParameterError, match="is no environment"):
+    with pytest.raises(ParameterError, match="is not an environment"):
         qrmax.train("qrm", lake(), evaluation_env=3)
     with pytest.raises(ParameterError, match="has no task"):
         qrmax.train("qrm", lake(), evaluation_env=gymnasium.make("FrozenLake-v1"))

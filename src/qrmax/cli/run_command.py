@@ -79,7 +79,7 @@ def _read_value(text: str) -> Any:
         "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
         "qrmax run --env CliffWalking-v1 --task 'F goal' --labelling mine:labels",
-        "qrmax run --env FrozenLake-v1 --env-option is_slippery=false --wrapper mine:Falls ...",
+        "qrmax run --env FrozenLake-v1 --env-option is_slippery=false ...",
         "qrmax run --resume cliff.run --labelling mine:labels --max-steps 200000",
     ),
 )

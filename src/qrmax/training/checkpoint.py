@@ -112,7 +112,7 @@ def stored_environment(path: str | os.PathLike[str]) -> StoredEnvironment | None
             check_description(made_from)
         return StoredEnvironment(str(task["name"]), made_from, bool(task.get("mid_episode")))
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise CheckpointError(f"{path}: a part is missing or makes no sense: {error!r}") from error
+        raise CheckpointError(f"{path}: a part is missing or inconsistent: {error!r}") from error
 
 
 def load_session(path: str | os.PathLike[str], env: Any = None) -> Session:
