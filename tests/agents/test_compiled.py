@@ -57,7 +57,7 @@ def test_a_subclass_that_overrides_act_trains_its_own_algorithm(parent: Any) -> 
     assert tried.simulator.s == 0
 
 
-@pytest.mark.parametrize("method", ["choose", "values"])
+@pytest.mark.parametrize("method", ["greedy_actions", "values"])
 def test_helpers_that_the_loop_does_by_itself_count_as_well(method: str) -> None:
     kind = type(
         "Mine", (QRMax,), {method: lambda self, *given: getattr(QRMax, method)(self, *given)}

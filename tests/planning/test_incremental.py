@@ -178,10 +178,9 @@ def test_the_values_at_one_pair_are_those_of_the_table() -> None:
     assert planner.q[0, 1].tolist() == [4.0, 1.5]
 
 
-def test_rows_are_kept_until_something_changes() -> None:
+def test_derived_results_are_kept_until_something_changes() -> None:
     planner = IncrementalPlanner(3, 2, 2, gamma=0.5, optimistic=4.0)
-    kept = planner.snapshot()
-    kept = {name: array.copy() for name, array in kept.items()}
+    before = {name: array.copy() for name, array in planner.snapshot().items()}
     for change in (
         lambda: planner.learn_env(0, 1, succ=[1], prob=[1.0], reward=-1.0),
         lambda: planner.learn_task(1, 1, next_state=[0], prob=[1.0], reward=0.5),
@@ -192,18 +191,19 @@ def test_rows_are_kept_until_something_changes() -> None:
         lambda: planner.set_unknown(0, 0, 3.0),
         planner.replan,
         lambda: planner.grow(5),
+        lambda: planner.restore(planner.snapshot()),
     ):
-        before = planner.row(0, 1)
-        assert planner.row(0, 1) is before
+        planner.derived[0, 1] = "mine"
+        planner.q_at(0, 1)
+        assert planner.derived == {(0, 1): "mine"}
         change()
-        for s, q in np.ndindex(3, 2):
-            assert planner.row(s, q) == planner.q_at(s, q).tolist()
+        assert planner.derived == {}
     planner = IncrementalPlanner(3, 2, 2, gamma=0.5, optimistic=4.0)
     planner.learn_env(0, 1, succ=[1], prob=[1.0], reward=-1.0)
     planner.learn_task(1, 1, next_state=[0], prob=[1.0], reward=0.5)
-    assert planner.row(0, 1) == [4.0, 1.5]
-    planner.restore(kept)
-    assert planner.row(0, 1) == [4.0, 4.0]
+    assert planner.q_at(0, 1).tolist() == [4.0, 1.5]
+    planner.restore(before)
+    assert planner.q_at(0, 1).tolist() == [4.0, 4.0]
 
 
 @given(problems(NON_NEGATIVE), st.integers(0, 20), st.randoms(use_true_random=False))

@@ -24,6 +24,7 @@ leaves that transition to `update`. `compiled.py` says for which classes it is u
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -88,10 +89,10 @@ class ModelCoverage(NamedTuple):
 
 
 class RewardBounds(NamedTuple):
-    """Bounds on the reward of a step that an algorithm assumes; None for no bound."""
+    """Bounds on the reward of a step that an algorithm assumes."""
 
-    lowest: float | None = None
-    highest: float | None = None
+    lowest: float = -math.inf
+    highest: float = math.inf
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,25 +6,28 @@ values that differ by less than the error of planning count as equal.
 
 from __future__ import annotations
 
-from qrmax.planning.arrays import FloatArray
 from qrmax.seeding import Chance
 
 
-def among_best(values: FloatArray | list[float], slack: float, rng: Chance) -> int:
-    """One of the greedy actions, uniformly at random.
+def among_best(values: list[float], slack: float, rng: Chance) -> int:
+    """One of the greedy actions, uniformly at random; see `greedy_actions` and `one_of`."""
+    best = max(values)
+    if slack == 0.0 and values.count(best) == 1:  # cheap, and mostly enough
+        return values.index(best)
+    return one_of(greedy_actions(values, slack), rng)
 
-    An action counts as greedy if its value is within `slack` times the size of the best value. A
-    random number is drawn only if there is a tie.
+
+def greedy_actions(values: list[float], slack: float) -> list[int]:
+    """The actions whose values are within `slack` times the size of the best value.
+
+    >>> greedy_actions([0.5, 2.0, 1.99], 0.01)
+    [1, 2]
     """
-    row: list[float] = values if isinstance(values, list) else values.tolist()
-    best = max(row)
-    ties = row.count(best)  # cheap, and mostly enough
-    if ties == len(row) > 1:
-        return int(rng.random() * ties)
-    if ties == 1 and slack == 0.0:
-        return row.index(best)
+    best = max(values)
     least = best - slack * abs(best)
-    candidates = [a for a, value in enumerate(row) if value >= least]
-    if len(candidates) == 1:
-        return candidates[0]
-    return candidates[int(rng.random() * len(candidates))]
+    return [a for a, value in enumerate(values) if value >= least]
+
+
+def one_of(actions: list[int], rng: Chance) -> int:
+    """One of several actions, uniformly at random; a number is drawn only if there is a choice."""
+    return actions[0] if len(actions) == 1 else actions[int(rng.random() * len(actions))]

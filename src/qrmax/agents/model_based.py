@@ -6,6 +6,7 @@ on the return of any policy. The agent acts greedily; unknown pairs look best, a
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from qrmax.agents.base import (
     Tabular,
     as_transition,
 )
-from qrmax.agents.choice import among_best
+from qrmax.agents.choice import greedy_actions, one_of
 from qrmax.agents.experience import Experience
 from qrmax.agents.step_loops import Counting, Outlook
 from qrmax.empirical.counts import Counter, Counts
@@ -59,7 +60,7 @@ class ModelBasedConfig(AgentConfig):
     @property
     def reward_bounds(self) -> RewardBounds:
         """No reward is above `r_max`; no bound if `v_max` is given."""
-        return RewardBounds(highest=self.r_max if self.v_max is None else None)
+        return RewardBounds(highest=self.r_max if self.v_max is None else math.inf)
 
     @property
     def slack(self) -> float:
@@ -102,7 +103,9 @@ class ModelBased(Tabular):
 
     def values(self, s: int, q: int) -> list[float]:
         """QT(s, q, .)."""
-        return self.planner.row(self.number(s, q), 0) if self.joint else self.planner.row(s, q)
+        pair = (self.number(s, q), 0) if self.joint else (s, q)
+        values: list[float] = self.planner.q_at(*pair).tolist()
+        return values
 
     def number(self, s: int, q: int) -> int:
         """The index of the pair (s, q), for a planner without a machine."""
@@ -110,11 +113,14 @@ class ModelBased(Tabular):
 
     def act(self, s: int, q: int) -> int:
         """Act greedily; ties are broken uniformly at random."""
-        return self.choose(self.values(s, q))
+        greedy = self.planner.derived.get((s, q))
+        if greedy is None:
+            greedy = self.planner.derived[s, q] = self.greedy_actions(self.values(s, q))
+        return one_of(greedy, self.rng)
 
-    def choose(self, values: list[float]) -> int:
-        """Choose one of the best actions, uniformly at random."""
-        return among_best(values, self.slack, self.rng)
+    def greedy_actions(self, values: list[float]) -> list[int]:
+        """The actions that planning cannot tell from the best."""
+        return greedy_actions(values, self.slack)
 
     @property
     def q(self) -> FloatArray:
@@ -172,7 +178,7 @@ class ModelBased(Tabular):
 
     def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
         """Take compiled steps, up to one that completes an estimate or reaches something new."""
-        self.planner.forget_rows()
+        self.planner.derived.clear()  # compiled code is about to change the values
         taken = step_loops.explore(
             simulator.world,
             simulator.state,

@@ -37,13 +37,13 @@ class PublishedTies(ModelBased):
     """Ties as in the published code."""
 
     first_wins = True
-    in_loop = frozenset({"choose"})
+    in_loop = frozenset({"greedy_actions"})
 
-    def choose(self, values: list[float]) -> int:
-        """Choose the first of the best actions, or any if all are equal."""
+    def greedy_actions(self, values: list[float]) -> list[int]:
+        """The first of the best actions, or all of them if all are equal."""
         if values.count(values[0]) == len(values):
-            return int(self.rng.random() * len(values))
-        return values.index(max(values))
+            return [*range(len(values))]
+        return [values.index(max(values))]
 
 
 class PublishedRMax(PublishedTies, RMax):

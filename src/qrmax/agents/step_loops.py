@@ -493,7 +493,7 @@ def _choose(
             equal = equal and values[a] == values[0]
             if values[a] > values[chosen]:
                 chosen = a
-        if equal:
+        if equal and values.size > 1:
             chosen = int(_random(block, at) * values.size)
     return chosen
 

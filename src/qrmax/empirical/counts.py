@@ -104,7 +104,7 @@ class Counter:
             k = self._place(i, j, outcome)
             tau = self.counts.tau
             tau[i, j, k] = tau.item(i, j, k) + 1
-        if n < self.for_rewards:
+        if reward and n < self.for_rewards:
             rho = self.counts.rho
             rho[i, j] = rho.item(i, j) + reward
         self.counts.n[i, j] = n + 1
@@ -156,6 +156,8 @@ class Counter:
 
     def _place(self, i: int, j: int, outcome: int) -> int:
         """The entry of an outcome of (i, j), made for it if it is new."""
+        if self.counts.outcome.item(i, j, 0) == outcome:  # the usual one
+            return 0
         seen: list[int] = self.counts.outcome[i, j].tolist()
         if outcome in seen:
             return seen.index(outcome)

@@ -86,7 +86,8 @@ class IncrementalPlanner:
         self.moves = np.eye(n_task_states, dtype=bool)  # [q, q']: observed machine transitions
         self.exploration: Exploration | None = None  # allocated on first use
         self._without_task = False
-        self._rows: dict[tuple[int, int], list[float]] = {}
+        self.derived: dict[tuple[int, int], Any] = {}
+        """Results that a user caches by pair (s, q): cleared when action values may change."""
         self._find_order()
         if np.ndim(optimistic):
             unknown = self._explore_by_pair().unknown
@@ -147,27 +148,16 @@ class IncrementalPlanner:
     def q_at(self, s: int, q: int) -> FloatArray:
         """The optimistic value of every action in (s, q)."""
         values: FloatArray
+        known = (*self.env[:3], self.tables.gain)
         if self.exploration is None:
-            optimistic = self.rules.optimistic
-            values = kernels.action_values_at(self.env, self.tables, optimistic, q, s)
+            values = kernels.action_values_at(*known, self.rules.optimistic, q, s)
         else:
             env_bonus, bonus, unknown = self.exploration
-            values = kernels.action_values_at(self.env, self.tables, np.inf, q, s)
+            values = kernels.action_values_at(*known, np.inf, q, s)
             values = np.where(
                 np.isinf(values), unknown[q, s], values + (env_bonus[s] + bonus[q, s])
             )
         return values
-
-    def row(self, s: int, q: int) -> list[float]:
-        """The values of `q_at` as a list, cached until something changes."""
-        row = self._rows.get((s, q))
-        if row is None:
-            row = self._rows[s, q] = self.q_at(s, q).tolist()
-        return row
-
-    def forget_rows(self) -> None:
-        """Clear the cached rows: compiled code is about to change the tables."""
-        self._rows.clear()
 
     def greedy(self) -> IntArray:
         """The greedy policy, `[s, q]`; ties go to the first action."""
@@ -193,7 +183,7 @@ class IncrementalPlanner:
             prob: The estimated probability of each of them.
             reward: The estimated mean reward.
         """
-        self._rows.clear()
+        self.derived.clear()
         n_states, n_actions, width = self.env.succ.shape
         _check_place("state", s, n_states)
         _check_place("action", a, n_actions)
@@ -228,7 +218,7 @@ class IncrementalPlanner:
             prob: The estimated probability of each of them.
             reward: The estimated mean reward of the machine.
         """
-        self._rows.clear()
+        self.derived.clear()
         n_q, n_states = self.task.reward.shape
         _check_place("machine state", q, n_q)
         _check_place("state", s, n_states)
@@ -254,7 +244,7 @@ class IncrementalPlanner:
         _check_place("machine state", q, self.tables.value.shape[0])
         if self.tables.done[q, s]:
             return False
-        self._rows.clear()
+        self.derived.clear()
         self.tables.done[q, s] = True
         self.tables.value[q, s] = 0.0
         kernels.value_changed(self.env, self.task, self.tables, self._work, self.rules.gamma, q, s)
@@ -290,7 +280,7 @@ class IncrementalPlanner:
         self, table: FloatArray, s: int, a: int, number: float, q: int | None
     ) -> None:
         """Write a bonus or an optimistic value, and queue the affected pairs for a backup."""
-        self._rows.clear()
+        self.derived.clear()
         n_states, n_actions, _ = self.env.succ.shape
         _check_place("state", s, n_states)
         _check_place("action", a, n_actions)
@@ -325,7 +315,7 @@ class IncrementalPlanner:
 
     def grow(self, n_states: int) -> None:
         """Make room for more states, all unknown; only after `replan`."""
-        self._rows.clear()
+        self.derived.clear()
         before, env, task, tables = len(self.env.head), self.env, self.task, self.tables
         n_q = len(self.moves)
         pairs = (n_q, n_states)
@@ -362,7 +352,7 @@ class IncrementalPlanner:
 
     def replan(self) -> int:
         """Bring all values up to date; returns the number of backups."""
-        self._rows.clear()
+        self.derived.clear()
         backups: int = kernels.settle(
             self.env,
             self.task,
@@ -389,7 +379,7 @@ class IncrementalPlanner:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Resume from a snapshot."""
-        self._rows.clear()
+        self.derived.clear()
         n_q, n_states = self.tables.value.shape
         snapshot_checks.check_indices(arrays, n_q, n_states)
         env = EnvModel(*(arrays[f"env.{name}"].copy() for name in EnvModel._fields))

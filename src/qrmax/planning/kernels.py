@@ -317,12 +317,21 @@ def action_values(env: EnvModel, tables: Tables, optimistic: float) -> FloatArra
 
 @_compiled
 def action_values_at(
-    env: EnvModel, tables: Tables, optimistic: float, q: int, s: int
+    succ: IntArray,
+    prob: FloatArray,
+    reward: FloatArray,
+    gain: FloatArray,
+    optimistic: float,
+    q: int,
+    s: int,
 ) -> FloatArray:
-    """Q(s, q, .), even if (s, q) is terminal."""
-    values = np.empty(env.succ.shape[1])
+    """Q(s, q, .), even if (s, q) is terminal.
+
+    Python calls this for single pairs: plain arrays are passed twice as fast as a NamedTuple.
+    """
+    values = np.empty(succ.shape[1])
     for a in range(values.size):
-        values[a] = _action_value(env.succ, env.prob, env.reward, tables.gain, optimistic, q, s, a)
+        values[a] = _action_value(succ, prob, reward, gain, optimistic, q, s, a)
     return values
 
 

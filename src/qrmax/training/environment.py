@@ -109,7 +109,8 @@ class EnvPlayer:
         if self._advance is not None:
             observed, reading, move, r_env, ended, truncated, _ = self._advance(action)
             self.q, r_task, terminal, success = move
-            terminated, world_ended = bool(ended or terminal), bool(ended)
+            world_ended = bool(ended)
+            terminated = world_ended or terminal
             label = self._label_numbers.get(reading.label)
             if label is None:
                 label = self._number_label(reading.label)
@@ -122,7 +123,7 @@ class EnvPlayer:
             world_ended = terminated and bool(
                 info["world_ended"] or not self.table.terminal[self.q]
             )
-        self.s = self._state(observed, label)
+        self.s = s = self._state(observed, label)
         self.reached.add(self.q)
         reward = r_env + r_task
         if not -MOST_REWARD < reward < MOST_REWARD:  # nor NaN
@@ -134,10 +135,11 @@ class EnvPlayer:
         self._value += self._discount * reward
         self._total += reward
         self._discount *= self.gamma
-        self.over = terminated or bool(truncated)
-        if self.over:
+        truncated = bool(truncated)
+        if terminated or truncated:
+            self.over = True
             self.finished.append(Episode(self._value, self._total, bool(success)))
-        return Step(self.s, self.q, label, r_env, r_task, terminated, bool(truncated), world_ended)
+        return Step(s, self.q, label, r_env, r_task, terminated, truncated, world_ended)
 
     def cut(self) -> None:
         """End the episode here; without success, or the environment would have ended it."""

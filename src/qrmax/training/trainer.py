@@ -13,6 +13,7 @@ later, with the same result.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -217,6 +218,7 @@ class Session:
                     self._cut()
             return
         progress, clocked = self.progress, type(agent).episode_over is not Agent.episode_over
+        lowest, highest = self._bounds
         for _ in range(min(limit, PYTHON_STRETCH)):
             if player.over:
                 player.reset()
@@ -228,8 +230,9 @@ class Session:
             if clocked:
                 self._cut()
             progress.step += 1
-            if self._bounds != NO_BOUNDS:
+            if not lowest <= step.r_env + step.r_task <= highest:
                 self._warn_of_rewards(step.r_env + step.r_task)
+                lowest, highest = self._bounds
 
     def _cut(self) -> None:
         """End the episode if the agent does, at a horizon of its own."""
@@ -264,18 +267,18 @@ class Session:
     def _warn_of_rewards(self, reward: float) -> None:
         """Warn once of a reward out of the range that the agent assumes."""
         lowest, highest = self._bounds
-        if highest is not None and reward > highest:
+        if reward > highest:
             warn(
                 f"a step had a reward of {reward:g}, above r_max = {highest:g}: unknown values are "
                 f"not optimistic; give r_max={reward:g} or more"
             )
-            self._bounds = self._bounds._replace(highest=None)
-        if lowest is not None and reward < lowest:
+            self._bounds = self._bounds._replace(highest=math.inf)
+        if reward < lowest:
             warn(
                 f"a step had a reward of {reward:g}, below r_min = {lowest:g}, and may be clipped "
                 f"to that; give r_min={reward:g} or less"
             )
-            self._bounds = self._bounds._replace(lowest=None)
+            self._bounds = self._bounds._replace(lowest=-math.inf)
 
 
 def _has_row(check: int) -> bool:

@@ -152,7 +152,7 @@ class FiniteHorizon(Tabular):
         """Act greedily at this stage; ties are broken uniformly at random."""
         plan = self.plan
         stage_values(plan.belief, plan.stages, self.stage, *self.place(s, q), self._values)
-        return among_best(self._values, 0.0, self.rng)
+        return among_best(self._values.tolist(), 0.0, self.rng)
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition."""

@@ -125,7 +125,7 @@ class SimulatedDomain(Domain):
 
     def _warn_of_pessimism(self, config: AgentConfig, highest: float) -> None:
         r_max = config.reward_bounds.highest
-        if r_max is not None and r_max < highest:
+        if r_max < highest:
             warn(
                 f"r_max is {r_max:g}, but the largest reward of {self.name!r} is {highest:g}: "
                 "unknown values are not optimistic, and the optimum may never be found"
