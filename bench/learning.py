@@ -23,6 +23,8 @@ from time import perf_counter
 
 import qrmax
 from planning import open_grid
+from qrmax.agents.base import Agent
+from qrmax.agents.model_based import ModelBased
 from qrmax.training.run import make_session
 from qrmax.training.warm_up import warm_up
 
@@ -44,6 +46,7 @@ GRIDS = (50, 100, 200)
 GRID_STEPS = 1_000_000
 GRID_AGENTS = ("qrmax", "qrmax-rm", "rmax", "q-learning")
 KEPT = 0.5  # of QR-Max's rate on the smallest grid, on the largest, at least
+WHOLE_STEPS = {50: 500_000, 100: 2_000_000, 200: 7_200_000}  # until QR-Max has nothing to explore
 
 
 def learn(
@@ -59,13 +62,34 @@ def learn(
         compiled=compiled,
         **settings,
     )
+    replans = _count_replans(session.agent)
     for _ in session.events():
         pass
     digest = hashlib.sha256()
     for name, array in sorted(session.agent.snapshot().items()):
         digest.update(name.encode() + array.tobytes())
     stored = sum(array.nbytes for array in session.agent.snapshot().values())
-    return {"seconds": session.progress.seconds, "digest": digest.hexdigest(), "stored": stored}
+    return {
+        "seconds": session.progress.seconds,
+        "digest": digest.hexdigest(),
+        "stored": stored,
+        "replans": len(replans),
+        "backups": sum(replans),
+    }
+
+
+def _count_replans(agent: Agent) -> list[int]:
+    """The backups of each replan from now on."""
+    counts: list[int] = []
+    if isinstance(agent, ModelBased):
+        replan = agent.planner.replan
+
+        def counted() -> int:
+            counts.append(replan())
+            return counts[-1]
+
+        agent.planner.replan = counted  # type: ignore[method-assign]
+    return counts
 
 
 def elsewhere(*arguments: str, jit: bool = True) -> dict[str, float | str]:
@@ -140,6 +164,20 @@ def grids() -> None:
         )
 
 
+def whole_runs() -> None:
+    """QR-Max until there is nothing left to explore, and what its planning takes."""
+    print("\nqrmax on the open grid until all it can reach is known\n")
+    print(f"{'n':>5}{'steps':>11}{'k steps/s':>11}{'replans':>9}{'backups each':>14}")
+    for size, steps in WHOLE_STEPS.items():
+        found = elsewhere("--grid", str(size), "--one", "qrmax", "--steps", str(steps))
+        seconds, replans, backups = (float(found[x]) for x in ("seconds", "replans", "backups"))
+        print(
+            f"{size:>5}{steps:>11,}{steps / seconds / 1e3:>11,.0f}{replans:>9,.0f}"
+            f"{backups / replans:>14,.0f}",
+            flush=True,
+        )
+
+
 def one(agent: str, steps: int, size: int) -> None:
     """One run, its figures printed as JSON."""
     if size:
@@ -164,6 +202,7 @@ def main() -> None:
     rates()
     if not options.quick:
         grids()
+        whole_runs()
     print(f"\n{perf_counter() - begin:.0f} s in all")
 
 
