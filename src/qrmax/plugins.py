@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from qrmax.errors import PluginError, did_you_mean, shown
+from qrmax.outside_errors import described, note_module
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -48,6 +49,7 @@ def import_object(reference: str, folder: str | os.PathLike[str] | None = None) 
     Raises a `PluginError` if there is no such module or attribute, or if the import fails.
     """
     name, attribute = _split(reference)
+    note_module(name)
     if folder is not None:
         make_importable(folder)
     try:
@@ -105,12 +107,13 @@ class EntryPoints:
     def load(self, name: str) -> Any:
         """Import what an entry point names; a `PluginError` if it is broken."""
         point = self.found[name]
+        note_module(point.value.partition(SEPARATOR)[0].strip())
         try:
             return point.load()
         except (Exception, SystemExit) as error:  # whatever somebody else's module raises
             raise PluginError(
                 f"entry point {name!r} of group {self.group!r} ({self.origin(name)}) is broken: "
-                f"{point.value!r} cannot be loaded: {_described(error)}"
+                f"{point.value!r} cannot be loaded: {described(error)}"
             ) from error
 
     def origin(self, name: str) -> str:
@@ -157,17 +160,7 @@ def _check_place(module: ModuleType, reference: str, folder: str | os.PathLike[s
 
 
 def _failed(reference: str, module: str, error: BaseException) -> str:
-    return f"{reference!r}: importing module {module!r} fails: {_described(error)}"
-
-
-def _described(error: BaseException) -> str:
-    """An error of somebody else's code in one line, with the place that raised it."""
-    place, trace = "", error.__traceback__
-    while trace is not None:
-        if "importlib" not in trace.tb_frame.f_code.co_filename:
-            place = f" ({trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno})"
-        trace = trace.tb_next
-    return f"{type(error).__name__}: {error}{place}"
+    return f"{reference!r}: importing module {module!r} fails: {described(error)}"
 
 
 def _shown_path(folder: str | os.PathLike[str] | None) -> str:
