@@ -358,7 +358,7 @@ class Wild(qrmax.Agent):
 @pytest.mark.parametrize("action", [2, -1, None, "0", 0.0, 1.5])
 def test_an_action_that_is_none_is_refused(action: Any) -> None:
     kind = type("Acting", (Wild,), {"does": action})
-    with pytest.raises(AgentError, match=r"'acting': act\(2, 0\) returned .*from 0 to 1"):
+    with pytest.raises(AgentError, match=r":Acting': act\(2, 0\) returned .*from 0 to 1"):
         qrmax.train(kind, corridor(), **SHORT)
 
 
@@ -375,7 +375,7 @@ def test_an_action_that_is_none_is_refused(action: Any) -> None:
 )
 def test_a_policy_that_does_not_fit_is_refused(policy: Any, words: str) -> None:
     kind = type("Recommending", (Wild,), {"recommends": policy})
-    with pytest.raises(AgentError, match=f"'recommending': the recommended policy.*{words}"):
+    with pytest.raises(AgentError, match=f":Recommending': the recommended policy.*{words}"):
         qrmax.train(kind, corridor(), **SHORT)
 
 

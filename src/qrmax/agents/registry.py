@@ -15,7 +15,7 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from qrmax.agents.outside import agent_source, is_outside
+from qrmax.agents.outside import agent_source, instantiate, is_outside
 from qrmax.errors import AgentError, ParameterError, PluginError, UnknownNameError, shown, warn
 from qrmax.plugins import EntryPoints, import_object, imported_object, is_reference
 from qrmax.setting_types import check_types
@@ -312,7 +312,7 @@ def make_agent(
         raise ParameterError(_misfit(kind))
     experience = Counterfactual(task) if kind.knows_machine else Observed()
     shown = () if observations is None else (observations,)
-    return kind(sizes, config, rng, experience, *shown)
+    return instantiate(kind, sizes, config, rng, experience, *shown)
 
 
 def _misfit(kind: type[Agent]) -> str:
