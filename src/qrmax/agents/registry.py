@@ -91,7 +91,7 @@ def names_class(name: str, cls: type[Agent]) -> bool:
     home = f"{cls.__module__}:{cls.__qualname__}"
     if name in _HOME:
         return f"{__package__}.{_HOME[name]}" == home.replace(":", ".")
-    return _registered.get(name) is cls or (name in _installed and _value(name) == home)
+    return _registered.get(name) is cls or _installed.offers(name) == [home]
 
 
 def register_agent(cls: AnyAgent) -> AnyAgent:
@@ -139,12 +139,7 @@ def _taken_by(name: str) -> str | None:
     if name in _registered:
         known = _registered[name]
         return f"{known.__module__}:{known.__qualname__}"
-    return _value(name) if name in _installed else None
-
-
-def _value(name: str) -> str:
-    """The object reference of an entry point, without blanks."""
-    return "".join(_installed.found[name].value.split())
+    return next(iter(_installed.offers(name)), None)
 
 
 # --- classes
