@@ -379,6 +379,16 @@ def test_a_policy_that_does_not_fit_is_refused(policy: Any, words: str) -> None:
         qrmax.train(kind, corridor(), **SHORT)
 
 
+def test_an_exception_of_its_own_is_let_through() -> None:
+    def update(*_: Any) -> None:
+        raise KeyError("table")
+
+    with pytest.raises(KeyError) as found:
+        qrmax.train(type("Raising", (Wild,), {"update": update}), corridor(), **SHORT)
+    assert found.traceback[-1].name == "update"
+    assert found.value.__cause__ is None
+
+
 def test_a_policy_of_plain_lists_is_as_good_as_an_array() -> None:
     run = qrmax.train(Wild, corridor(), **SHORT)
     assert run.policy.tolist() == [[0] * 3] * 6

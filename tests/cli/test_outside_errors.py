@@ -99,6 +99,15 @@ def test_a_broken_contract_is_told_of_the_problem_that_was_named(
     assert told in error
 
 
+def test_an_attribute_that_cannot_be_saved_is_told_before_training(
+    folder: Path, quickly: Quickly
+) -> None:
+    body = "rule = lambda self: 0\n    def begin_episode(self, s, q):\n        print('trained')\n"
+    body += "    def __init__(self, *given):\n        super().__init__(*given)\n"
+    error = trained(quickly, folder, f"{body}        self.rule = lambda: 0", "unsaved")
+    assert "agent 'mine' cannot be saved: rule is of type" in error
+
+
 def test_the_caret_of_a_syntax_error_stands_below_its_place_at_80_columns(folder: Path) -> None:
     write_module(folder, "unfinished", "class Sarsa:\n    def act(self, s, q)\n        return 0\n")
     shown = run_at_a_terminal("run", "office/map1/exp1", "--agent", "unfinished:Sarsa", cwd=folder)

@@ -149,6 +149,12 @@ def _called(cls: type[Agent]) -> str:
     return f"agent {agent_reference(cls)!r}"
 
 
+def check_savable(agent: Agent) -> None:
+    """Raise an `AgentError` if an agent from outside has an attribute that cannot be saved."""
+    if is_outside(type(agent)):
+        saved_arrays(agent)
+
+
 def saved_arrays(agent: Agent) -> Arrays:
     """Return the snapshot of an agent, with the attributes that its class adds to a built-in one.
 

@@ -187,6 +187,10 @@ def run(
         session = _new(options, quiet)
     if show and session.domain.problem is None:
         raise click.UsageError(NO_MAP)
+    if save is not None:
+        from qrmax.agents.outside import check_savable
+
+        check_savable(session.agent)  # rather than after training
     if export is not None:
         from qrmax.training.policy_export import check_exportable
 
