@@ -1,5 +1,6 @@
 """What the documents show is run, as a reader would."""
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import qrmax
 from qrmax import patterns
+from qrmax.problems.simulator import Step
 from qrmax.training.trainer import Evaluated
 from qrmax.worlds import world_registry
 from small_runs import corridor
@@ -76,6 +78,16 @@ def test_the_example_for_weights_and_biases_sends_every_row_of_the_curve(
     run: qrmax.Run = names["run"]
     rows = [{k: v for k, v in point._asdict().items() if v is not None} for point in run.curve]
     assert sent == [*zip([point.step for point in run.curve], rows, strict=True), (0, {})]
+
+
+def test_the_guide_lists_the_fields_of_a_step() -> None:
+    assert re.findall(r"^  \| `step\.(\w+)` \|", _guide(), re.MULTILINE) == list(Step._fields)
+
+
+def test_help_on_agents_lists_what_a_class_may_declare() -> None:
+    declared = inspect.get_annotations(qrmax.Agent)
+    listed = re.findall(r"^    (\w+): .+", inspect.getdoc(qrmax.Agent) or "", re.MULTILINE)
+    assert [name for name in declared if name not in listed] == ["_declared"]
 
 
 def _guide() -> str:

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from qrmax.errors import PluginError, did_you_mean, shown
+from qrmax.outside_errors import described, note_module
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -48,6 +49,7 @@ def import_object(reference: str, folder: str | os.PathLike[str] | None = None) 
     Raises a `PluginError` if there is no such module or attribute, or if the import fails.
     """
     name, attribute = _split(reference)
+    note_module(name)
     if folder is not None:
         make_importable(folder)
     try:
@@ -90,11 +92,19 @@ class EntryPoints:
         self.group = group
 
     @cached_property
-    def found(self) -> dict[str, EntryPoint]:
+    def found(self) -> dict[str, list[EntryPoint]]:
         """The entry points by name, none of them loaded."""
         from importlib.metadata import entry_points  # takes a while, and few need it
 
-        return {point.name: point for point in entry_points(group=self.group)}
+        found: dict[str, list[EntryPoint]] = {}
+        for point in entry_points(group=self.group):
+            found.setdefault(point.name, []).append(point)
+        return found
+
+    def offers(self, name: str) -> list[str]:
+        """The objects that distributions offer under a name, as `module:attribute`."""
+        points = self.found.get(name, [])
+        return [*dict.fromkeys("".join(point.value.split()) for point in points)]
 
     def __contains__(self, name: str) -> bool:
         return name in self.found
@@ -104,19 +114,27 @@ class EntryPoints:
 
     def load(self, name: str) -> Any:
         """Import what an entry point names; a `PluginError` if it is broken."""
-        point = self.found[name]
+        point, offers = self.found[name][0], self.offers(name)
+        where = f"entry point {name!r} of group {self.group!r} ({self.origin(name)}) is broken:"
+        if len(offers) > 1:
+            raise PluginError(
+                f"{where} the name is offered {len(offers)} times, for {' and '.join(offers)}; "
+                "uninstall all but one of the distributions, or give module:attribute"
+            )
+        if point.pattern.match(point.value) is None:
+            raise PluginError(f"{where} {shown(point.value)} is not of the form module:attribute")
+        note_module(point.module)
         try:
             return point.load()
         except (Exception, SystemExit) as error:  # whatever somebody else's module raises
             raise PluginError(
-                f"entry point {name!r} of group {self.group!r} ({self.origin(name)}) is broken: "
-                f"{point.value!r} cannot be loaded: {_described(error)}"
+                f"{where} {point.value!r} cannot be loaded: {described(error)}"
             ) from error
 
     def origin(self, name: str) -> str:
-        """The distribution that an entry point comes with."""
-        distribution = self.found[name].dist
-        return "unknown origin" if distribution is None else f"from {distribution.name}"
+        """The distributions that an entry point comes with."""
+        names = dict.fromkeys(point.dist.name for point in self.found[name] if point.dist)
+        return f"from {' and '.join(names)}" if names else "unknown origin"
 
 
 def _split(reference: str) -> tuple[str, str]:
@@ -157,17 +175,7 @@ def _check_place(module: ModuleType, reference: str, folder: str | os.PathLike[s
 
 
 def _failed(reference: str, module: str, error: BaseException) -> str:
-    return f"{reference!r}: importing module {module!r} fails: {_described(error)}"
-
-
-def _described(error: BaseException) -> str:
-    """An error of somebody else's code in one line, with the place that raised it."""
-    place, trace = "", error.__traceback__
-    while trace is not None:
-        if "importlib" not in trace.tb_frame.f_code.co_filename:
-            place = f" ({trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno})"
-        trace = trace.tb_next
-    return f"{type(error).__name__}: {error}{place}"
+    return f"{reference!r}: importing module {module!r} fails: {described(error)}"
 
 
 def _shown_path(folder: str | os.PathLike[str] | None) -> str:

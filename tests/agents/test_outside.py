@@ -358,7 +358,7 @@ class Wild(qrmax.Agent):
 @pytest.mark.parametrize("action", [2, -1, None, "0", 0.0, 1.5])
 def test_an_action_that_is_none_is_refused(action: Any) -> None:
     kind = type("Acting", (Wild,), {"does": action})
-    with pytest.raises(AgentError, match=r"'acting': act\(2, 0\) returned .*from 0 to 1"):
+    with pytest.raises(AgentError, match=r":Acting': act\(2, 0\) returned .*from 0 to 1"):
         qrmax.train(kind, corridor(), **SHORT)
 
 
@@ -375,8 +375,18 @@ def test_an_action_that_is_none_is_refused(action: Any) -> None:
 )
 def test_a_policy_that_does_not_fit_is_refused(policy: Any, words: str) -> None:
     kind = type("Recommending", (Wild,), {"recommends": policy})
-    with pytest.raises(AgentError, match=f"'recommending': the recommended policy.*{words}"):
+    with pytest.raises(AgentError, match=f":Recommending': the recommended policy.*{words}"):
         qrmax.train(kind, corridor(), **SHORT)
+
+
+def test_an_exception_of_its_own_is_let_through() -> None:
+    def update(*_: Any) -> None:
+        raise KeyError("table")
+
+    with pytest.raises(KeyError) as found:
+        qrmax.train(type("Raising", (Wild,), {"update": update}), corridor(), **SHORT)
+    assert found.traceback[-1].name == "update"
+    assert found.value.__cause__ is None
 
 
 def test_a_policy_of_plain_lists_is_as_good_as_an_array() -> None:

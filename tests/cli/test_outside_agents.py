@@ -11,6 +11,7 @@ import pytest
 from command_line import QRMAX, Done
 from outside_agents import importable, write_entry_points, write_module
 from qrmax.agents import registry
+from qrmax.cli.output import print_facts
 from qrmax.cli.problems import _complete_agent
 from qrmax.plugins import EntryPoints
 
@@ -85,3 +86,56 @@ def test_bash_completes_agents_of_modules_in_this_folder(
         ["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False
     )
     assert (done.stdout.strip(), done.stderr) == (completed, "")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("raises:Agent", "ZeroDivisionError: division by zero (raises.py, line 1)\n  1 | 1 / 0"),
+        ("unfinished:Agent", "SyntaxError: expected ':' (unfinished.py, line 1)\n  1 | def f()\n"),
+        ("no reference!", "'no reference!' is not of the form module:attribute"),
+        ("missing:Agent", "No module named 'missing'"),
+        ("mine:SarsaConfig", "is not an agent; needed: a subclass of qrmax.Agent"),
+    ],
+)
+def test_a_broken_entry_point_is_told_and_the_others_work(
+    value: str, told: str, folder: Path, quickly: Quickly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_module(folder, "unfinished", "def f()\n")
+    write_entry_points(folder, sarsa="mine:Sarsa", broken=value)
+    monkeypatch.setattr(registry, "_installed", EntryPoints(registry.GROUP))
+    short = ["--max-steps", "10", "--stop", "budget", "--quiet"]
+    done = quickly("run", "river-swim/patrol", "--agent", "broken", *short, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "error: entry point 'broken' of group 'qrmax.agents' (from mine) "
+    )
+    assert told in done.stderr
+    assert list(registry.broken_agents()) == ["broken"]
+    assert quickly("run", "river-swim/patrol", "--agent", "sarsa", *short, cwd=folder).stdout
+
+
+def test_a_name_that_two_distributions_offer_is_refused(
+    folder: Path, quickly: Quickly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_entry_points(folder, sarsa="mine:Sarsa")
+    other = folder / "other"
+    other.mkdir()
+    write_entry_points(other, sarsa="theirs:Sarsa")
+    (other / "mine-1.0.dist-info" / "METADATA").write_text("Name: theirs\nVersion: 1.0\n")
+    (other / "mine-1.0.dist-info").rename(other / "theirs-1.0.dist-info")
+    with importable(other):
+        monkeypatch.setattr(registry, "_installed", EntryPoints(registry.GROUP))
+        done = quickly("run", "river-swim/patrol", "--agent", "sarsa", cwd=folder)
+        assert done.returncode == 2
+        assert "is offered 2 times, for theirs:Sarsa and mine:Sarsa" in done.stderr
+        assert "(from theirs and mine)" in done.stderr
+        words = ["--max-steps", "10", "--stop", "budget", "--quiet"]
+        assert quickly(
+            "run", "river-swim/patrol", "--agent", "mine:Sarsa", *words, cwd=folder
+        ).stdout
+
+
+def test_a_broken_installation_is_reported_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
+    print_facts({"agents": "failed: a\n  5 | b", "x": 1})
+    assert capsys.readouterr().out == "agents  failed: a\n          5 | b\nx       1\n"

@@ -94,6 +94,22 @@ def test_a_worker_refuses_code_that_was_edited_after_the_study_was_read(
     assert f"module '{module}' has changed since the study was read" in error
 
 
+def test_the_record_of_a_run_whose_agent_raises_ends_with_whose_line_it_was(
+    tmp_path: Path, module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_module(tmp_path, module, SARSA.replace("step.r_env", "step.reward"))
+    study = parsed(tmp_path, agents(f'"{module}:Sarsa"'))
+    summary = qrmax.sweep(study, folder=tmp_path / "out", workers=1, progress=True)
+    assert summary.failed == 2
+    told = f"agent '{module}:Sarsa', method update: AttributeError: 'Step' object has no attribute"
+    for error in qrmax.results(tmp_path / "out")["error"]:
+        assert error.startswith("Traceback (most recent call last)")
+        assert told in error.splitlines()[-2]
+        assert error.splitlines()[-2].endswith(f"{module}.py, line 38)")
+        assert error.splitlines()[-1].startswith("  38 | target = step.reward")
+    assert capsys.readouterr().err.count(told) == 2
+
+
 # --- in Python
 
 

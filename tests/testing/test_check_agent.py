@@ -141,6 +141,11 @@ class Raises(Good):
         raise KeyError("table")
 
 
+class ForgetsItsParent(Good):
+    def __init__(self, *given: Any) -> None:  # noqa: ARG002
+        self.steps = 0
+
+
 class KnowsTooMuch(Good):
     def known(self) -> Any:
         from qrmax.agents.base import ModelCoverage
@@ -207,7 +212,6 @@ BROKEN = {
     RecommendsForTooFew: ("policy", r"shape \(3, 3\)"),
     LearnsWhenAsked: ("policy", "it changes what is learned"),
     ChangesItsConfig: ("inputs", "it has replaced its config"),
-    Raises: ("actions", "raised KeyError: 'table'"),
     KnowsTooMuch: ("counts", r"known\(\) returned"),
     FollowsItself: ("any policy|termination|truncation", "prefers|start value"),
     AnotherSpeed: ("two speeds", "differ in .*'qt'"),
@@ -230,6 +234,21 @@ def test_a_broken_promise_is_told_by_its_name(kind: Any) -> None:
     assert found.match(words)
 
 
+def test_a_method_that_raises_is_told_with_its_line_and_as_no_broken_promise() -> None:
+    with pytest.raises(AgentError) as found:
+        check_agent(Raises)
+    where = r"agent '[\w.]*test_check_agent:Raises', method update"
+    assert found.match(rf"^{where}: KeyError: 'table' \(.*test_check_agent.py, line \d+\)")
+    assert found.match("raise KeyError\\(\"table\"\\)\n  while checking the promise 'actions'")
+    assert "breaks" not in str(found.value)
+    assert isinstance(found.value.__cause__, KeyError)
+
+
+def test_a_forgotten_parent_is_told_as_such() -> None:
+    with pytest.raises(AgentError, match=r"'construction'.*begin it with super\(\).__init__"):
+        check_agent(ForgetsItsParent)
+
+
 @pytest.mark.parametrize(
     ("members", "words"),
     [
@@ -243,6 +262,7 @@ def test_a_broken_promise_is_told_by_its_name(kind: Any) -> None:
         ({"Config": Bare}, "Bare.x is not a setting: the class is not a dataclass"),
         ({"policy": qrmax.Agent.policy}, r"does not define policy\(\) or recommendation\(\)"),
         ({"act": qrmax.Agent.act}, r"does not define act\(\)"),
+        ({"act": lambda self, s: 0}, r"\(self, s\) is called as .*\(self, s, q\)"),  # noqa: ARG005
     ],
 )
 def test_a_class_that_does_not_declare_what_it_is_is_refused(

@@ -138,23 +138,40 @@ class Agent(ABC):
         experience: the machine's transitions to learn from, with counterfactual ones for an agent
             that knows the machine.
         observations: the bounds of the observations, for an agent that perceives.
+
+    Class attributes declare facts about the agent:
+
+        name: its name; by default that of the class in kebab case.
+        version: in run ids, in place of a hash of the source of an agent from outside.
+        Config: the dataclass of its settings; by default `AgentConfig`, with `gamma` alone.
+        knows_machine: it is given the reward machine; its experience is counterfactual.
+        factored: it learns the machine's transitions by the state reached, (q, s').
+        perceives: it sees observations, which `perceive` maps to states, and is made with their
+            bounds.
+        on_policy: it learns the value of the policy that it follows.
+        epsilon_greedy: it explores by random actions alone.
+        has_horizon: it plans for episodes of `config.horizon` steps.
+        told_the_machine: the name of its variant that knows the machine.
+        kernels: the compiled functions that it uses, besides a compiled loop.
+        quick_settings: settings with which a few steps exercise all its code, for tests.
+        not_saved: the attributes that `snapshot` leaves out.
     """
 
-    name: ClassVar[str]  # the class's own in kebab case unless it is declared
-    version: ClassVar[str | None] = None  # of an agent from outside, in place of a hash
+    name: ClassVar[str]
+    version: ClassVar[str | None] = None
     Config: ClassVar[type[AgentConfig]] = AgentConfig
     _declared: ClassVar[type[AgentConfig]] = AgentConfig  # by this class, or by the next that does
 
-    knows_machine: ClassVar[bool] = False  # is given the reward machine
-    factored: ClassVar[bool] = False  # learns the machine's transitions by the state reached
-    perceives: ClassVar[bool] = False  # sees observations; is made with `Observations`
-    on_policy: ClassVar[bool] = False  # learns the value of the policy that it follows
-    epsilon_greedy: ClassVar[bool] = False  # explores by random actions alone
-    has_horizon: ClassVar[bool] = False  # plans for episodes of `config.horizon` steps
-    told_the_machine: ClassVar[str | None] = None  # the name of its variant that knows the machine
-    kernels: ClassVar[tuple[Callable[..., Any], ...]] = ()  # compiled code that it uses
-    quick_settings: ClassVar[Mapping[str, Any]] = {}  # few steps then exercise all its code
-    not_saved: ClassVar[tuple[str, ...]] = ()  # attributes that `snapshot` leaves out
+    knows_machine: ClassVar[bool] = False
+    factored: ClassVar[bool] = False
+    perceives: ClassVar[bool] = False
+    on_policy: ClassVar[bool] = False
+    epsilon_greedy: ClassVar[bool] = False
+    has_horizon: ClassVar[bool] = False
+    told_the_machine: ClassVar[str | None] = None
+    kernels: ClassVar[tuple[Callable[..., Any], ...]] = ()
+    quick_settings: ClassVar[Mapping[str, Any]] = {}
+    not_saved: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Give every class a name and a config of its own: none shares those of its parent."""
@@ -206,7 +223,11 @@ class Agent(ABC):
 
     @abstractmethod
     def update(self, s: State, q: int, a: int, step: Step) -> None:
-        """Learn from the transition that action a in (s, q) led to."""
+        """Learn from the transition that action a in (s, q) led to.
+
+        A `Step` has the next states `s` and `q`, the `label` read, the rewards `r_env` and
+        `r_task`, `terminated`, `truncated` and `world_ended`.
+        """
 
     @property
     def episode_over(self) -> bool:

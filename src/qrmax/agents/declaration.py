@@ -12,6 +12,7 @@ from typing import Any
 
 from qrmax.agents.base import Agent, AgentConfig
 from qrmax.errors import AgentError, shown
+from qrmax.outside_errors import refused_call
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 FACTS = (
@@ -19,6 +20,17 @@ FACTS = (
     *("on_policy", "epsilon_greedy", "has_horizon"),
 )
 """The class attributes that are True or False."""
+
+CALLS = {
+    "__init__": ("sizes", "config", "rng", "experience"),
+    "perceive": ("observation", "label"),
+    "begin_episode": ("s", "q"),
+    "act": ("s", "q"),
+    "update": ("s", "q", "a", "step"),
+    "policy": (),
+    "recommendation": (),
+}
+"""The methods of agents, and the arguments that they are called with."""
 
 _NEEDED = "needed: a subclass of qrmax.Agent"
 
@@ -40,6 +52,7 @@ def check_declared(cls: Any, reference: str = "agent") -> None:
     if cls.version is not None and not isinstance(cls.version, str):
         raise AgentError(f"{where}: version is {shown(cls.version)}; allowed: text, or None")
     _check_facts(cls, where)
+    _check_arguments(cls, where)
     _check_config(cls.Config, where)
     if cls.has_horizon and "horizon" not in {
         field.name for field in dataclasses.fields(cls.Config)
@@ -62,6 +75,15 @@ def _check_facts(cls: type[Agent], where: str) -> None:
         value = getattr(cls, fact)
         if not isinstance(value, bool):
             raise AgentError(f"{where}: {fact} is {shown(value)}; allowed: True, False")
+
+
+def _check_arguments(cls: type[Agent], where: str) -> None:
+    for name, arguments in CALLS.items():
+        method = inspect.getattr_static(cls, name)
+        seen = ("observations",) if name == "__init__" and cls.perceives else ()
+        refused = inspect.isfunction(method) and refused_call(method, "self", *arguments, *seen)
+        if refused:
+            raise AgentError(f"{where}: {refused}")
 
 
 def _check_config(config: Any, where: str) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from qrmax.agents.base import Agent
 
 _OWN = "own."  # before the names of arrays that a subclass of a built-in agent adds
+_SET_BY_PARENT = ("sizes", "config", "rng", "experience")  # in Agent.__init__
 _LIBRARY = __name__.partition(".")[0]
 _noted: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
@@ -78,6 +79,26 @@ def agent_reference(cls: type[Agent]) -> str:
     return source.reference
 
 
+def instantiate(cls: type[Agent], *given: Any) -> Agent:
+    """Make an agent; an `AgentError` if its `__init__` does not call that of its parent."""
+    try:
+        agent = cls(*given)
+    except AttributeError as error:
+        if not isinstance(error.obj, cls) or error.name not in _SET_BY_PARENT:
+            raise
+        raise AgentError(_not_set(cls, [error.name])) from error
+    if missing := [name for name in _SET_BY_PARENT if not hasattr(agent, name)]:
+        raise AgentError(_not_set(cls, missing))
+    return agent
+
+
+def _not_set(cls: type[Agent], attributes: list[str]) -> str:
+    return (
+        f"{_called(cls)}: __init__ has not set {', '.join(attributes)}; begin it with "
+        "super().__init__(...), given all its arguments"
+    )
+
+
 def checked_act(agent: Agent) -> Callable[[Any, int], int]:
     """Return the `act` of an agent; that of an agent from outside checks its result."""
     if not is_outside(type(agent)):
@@ -88,7 +109,7 @@ def checked_act(agent: Agent) -> Callable[[Any, int], int]:
         a: Any = agent.act(s, q)
         if not isinstance(a, int | np.integer) or int(a) not in actions:
             raise AgentError(
-                f"agent {agent.name!r}: act({s}, {q}) returned {shown(a)}; "
+                f"{_called(type(agent))}: act({s}, {q}) returned {shown(a)}; "
                 f"allowed: whole numbers from 0 to {actions[-1]}"
             )
         return int(a)
@@ -101,7 +122,7 @@ def checked_policy(agent: Agent) -> Any:
     policy = agent.recommendation()
     if not is_outside(type(agent)):
         return policy
-    where = f"agent {agent.name!r}: the recommended policy"
+    where = f"{_called(type(agent))}: the recommended policy"
     if agent.perceives:
         if not callable(getattr(policy, "action", None)):
             raise AgentError(f"{where} is {shown(policy)}; needed: a method action(seen, label, q)")
@@ -122,6 +143,16 @@ def checked_policy(agent: Agent) -> Any:
             f"{agent.sizes.actions - 1}"
         )
     return table.astype(np.int32)
+
+
+def _called(cls: type[Agent]) -> str:
+    return f"agent {agent_reference(cls)!r}"
+
+
+def check_savable(agent: Agent) -> None:
+    """Raise an `AgentError` if an agent from outside has an attribute that cannot be saved."""
+    if is_outside(type(agent)):
+        saved_arrays(agent)
 
 
 def saved_arrays(agent: Agent) -> Arrays:

@@ -15,7 +15,7 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from qrmax.agents.outside import agent_source, is_outside
+from qrmax.agents.outside import agent_source, instantiate, is_outside
 from qrmax.errors import AgentError, ParameterError, PluginError, UnknownNameError, shown, warn
 from qrmax.plugins import EntryPoints, import_object, imported_object, is_reference
 from qrmax.setting_types import check_types
@@ -91,7 +91,7 @@ def names_class(name: str, cls: type[Agent]) -> bool:
     home = f"{cls.__module__}:{cls.__qualname__}"
     if name in _HOME:
         return f"{__package__}.{_HOME[name]}" == home.replace(":", ".")
-    return _registered.get(name) is cls or (name in _installed and _value(name) == home)
+    return _registered.get(name) is cls or _installed.offers(name) == [home]
 
 
 def register_agent(cls: AnyAgent) -> AnyAgent:
@@ -139,12 +139,7 @@ def _taken_by(name: str) -> str | None:
     if name in _registered:
         known = _registered[name]
         return f"{known.__module__}:{known.__qualname__}"
-    return _value(name) if name in _installed else None
-
-
-def _value(name: str) -> str:
-    """The object reference of an entry point, without blanks."""
-    return "".join(_installed.found[name].value.split())
+    return next(iter(_installed.offers(name)), None)
 
 
 # --- classes
@@ -312,7 +307,7 @@ def make_agent(
         raise ParameterError(_misfit(kind))
     experience = Counterfactual(task) if kind.knows_machine else Observed()
     shown = () if observations is None else (observations,)
-    return kind(sizes, config, rng, experience, *shown)
+    return instantiate(kind, sizes, config, rng, experience, *shown)
 
 
 def _misfit(kind: type[Agent]) -> str:

@@ -33,10 +33,12 @@ from qrmax.cli.sweep_command import sweep
 from qrmax.cli.table_command import table
 from qrmax.cli.verbs import Verbs
 from qrmax.errors import ParameterError, QRMaxError, QRMaxWarning
+from qrmax.outside_errors import raised_outside
 
 FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+REFUSE_VALUES = ("settings", "options")  # code of the user's that checks what is given
 
 
 @click.group(
@@ -83,17 +85,27 @@ def main() -> None:
     warnings.showwarning = _show_warning
     try:
         sys.exit(cli.main(standalone_mode=False))
-    except ParameterError as error:
-        _fail(f"error: {in_options(str(error), cli.current)}", BAD_INPUT)
-    except QRMaxError as error:
-        _fail(f"error: {error}", BAD_INPUT)
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(file=shown)
         _fail(shown.getvalue(), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", INTERRUPTED)
-    except OSError as error:  # such as a full disk under stdout
+    except Exception as error:
+        _explain(error)
+        raise
+
+
+def _explain(error: Exception) -> None:
+    """Exit with a message, unless it is a bug of ours, whose traceback is needed."""
+    raised, on_purpose = raised_outside(error), isinstance(error, QRMaxError)
+    if raised is not None and not (on_purpose and raised.kind in REFUSE_VALUES):
+        _fail(f"error: {raised}", BAD_INPUT)
+    if isinstance(error, ParameterError):
+        _fail(f"error: {in_options(str(error), cli.current)}", BAD_INPUT)
+    if on_purpose:
+        _fail(f"error: {error}", BAD_INPUT)
+    if isinstance(error, OSError):  # such as a full disk under stdout
         _fail(f"error: {error}", FAILED)
 
 

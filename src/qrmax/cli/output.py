@@ -108,7 +108,10 @@ def print_facts(facts: Mapping[str, Any]) -> None:
     """Print names and values, aligned."""
     width = max(map(len, facts))
     for name, value in facts.items():
-        click.echo(with_bold(name, wrapped(f"{name.ljust(width)}  {value}", indent=width + 2)))
+        first, *others = str(value).split("\n")
+        click.echo(with_bold(name, wrapped(f"{name.ljust(width)}  {first}", indent=width + 2)))
+        for line in others:
+            click.echo(wrapped(" " * (width + 2) + line, indent=width + 4))
 
 
 def write_or_print(data: bytes, path: Path | None) -> None:

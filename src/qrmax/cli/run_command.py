@@ -187,6 +187,10 @@ def run(
         session = _new(options, quiet)
     if show and session.domain.problem is None:
         raise click.UsageError(NO_MAP)
+    if save is not None:
+        from qrmax.agents.outside import check_savable
+
+        check_savable(session.agent)  # rather than after training
     if export is not None:
         from qrmax.training.policy_export import check_exportable
 
@@ -255,6 +259,7 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
     env = make_environment_of(given_env, options, _read_value)
     problem = make_problem(**options) if env is None else env
 
+    from qrmax.agents.outside import is_outside
     from qrmax.planning.compile_notice import compile_notice
     from qrmax.training.run import make_session  # all this takes a second to import
     from qrmax.training.stopping import as_rule
@@ -274,7 +279,7 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         evaluate_every=every,
         **settings,
     )
-    if env is None:
+    if env is None and not is_outside(type(session.agent)):
         with compile_notice(not quiet):
             warm_up(agent)
     return session

@@ -9,6 +9,7 @@ from qrmax.errors import GuardError, ParameterError, shown
 from qrmax.logic.guards import Label, as_label
 from qrmax.machines.label_reader import LabelReader, Reading
 from qrmax.machines.reward_machine import RewardMachine
+from qrmax.outside_errors import refused_call
 
 Info = dict[str, Any]
 LabelsOfObservations = Callable[[Any, Info], Iterable[str]] | Mapping[Any, Iterable[str]]
@@ -56,6 +57,10 @@ class Labelling:
                 "labels=lambda observation, info: names.get(observation, ()), or a mapping of "
                 "observations to labels"
             )
+        step = ("observation", "action", "next_observation")
+        seen = ("observation",) if transition_labels is None else step
+        if refused := refused_call(given, *seen, "info"):
+            raise ParameterError(f"the labelling function {refused}")
         self.reader = LabelReader(machine)
         self._nothing = self.reader.read(())
         self._by_observation: dict[Any, Reading] | None = None  # of a mapping

@@ -16,6 +16,7 @@ from typing import Any
 from qrmax.errors import PluginError, shown
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import read_task
+from qrmax.outside_errors import described
 from qrmax.plugins import import_object
 from qrmax.problems.labelled import LabelledMDP
 from qrmax.problems.mdp import TabularMDP
@@ -138,9 +139,7 @@ class PythonProblem:
         try:
             made = found(**self.options)
         except Exception as error:  # user code may raise anything
-            raise PluginError(
-                f"{self.problem}(...) fails: {type(error).__name__}: {error}"
-            ) from error
+            raise PluginError(f"{self.problem}(...) fails: {described(error)}") from error
         if is_problem(made):
             return made
         if isinstance(made, TabularMDP) and self.labels is not None:

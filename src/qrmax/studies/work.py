@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 from qrmax.agents.base import Agent
 from qrmax.agents.registry import agent_class
 from qrmax.errors import CheckpointError, QRMaxWarning
+from qrmax.outside_errors import raised_outside
 from qrmax.seeding import stream
 from qrmax.studies.outside_code import agent_origin, check_origin, use_folders
 from qrmax.studies.problem_specs import spec_of
@@ -85,9 +86,15 @@ def advance(assignment: Assignment, stop: Callable[[], bool] = never) -> Report:
             report = _advance(assignment, began + assignment.seconds, stop)
         except CheckpointError as error:
             report = Report("damaged", {"error": str(error)})
-        except Exception:  # no error of a run may end the other runs
-            report = Report("failed", {"error": traceback.format_exc()})
+        except Exception as error:  # no error of a run may end the other runs
+            report = Report("failed", {"error": _reason(error)})
     return report._replace(seconds=time.perf_counter() - began)
+
+
+def _reason(error: Exception) -> str:
+    """The traceback of a failed run; at its end, whose code raised, if it is not the library's."""
+    raised = raised_outside(error)
+    return traceback.format_exc() + ("" if raised is None else f"\n{raised}\n")
 
 
 def _advance(assignment: Assignment, until: float, stop: Callable[[], bool]) -> Report:

@@ -19,6 +19,7 @@ from qrmax.agents.declaration import check_declared
 from qrmax.agents.outside import checked_policy
 from qrmax.agents.registry import AgentLike, agent_class, make_config
 from qrmax.errors import AgentError, ParameterError, QRMaxError, UnknownNameError
+from qrmax.outside_errors import described, note_module, raised_outside
 from qrmax.planning.policy_evaluation import evaluate
 from qrmax.planning.value_iteration import solve
 from qrmax.problems.continuous_problem import ContinuousProblem
@@ -58,6 +59,7 @@ def check_agent(
             raise UnknownNameError("promise", str(name), _CHECKS)
     kind = agent_class(agent)
     kind.check_installed()
+    note_module(kind.__module__)
     subject = _Subject(kind, {**kind.quick_settings, **(settings or {})})
     for name, check in _CHECKS.items():
         if name not in names:
@@ -78,9 +80,9 @@ def _check(subject: _Subject, name: str, check: Check) -> None:
     except QRMaxError as error:
         raise AgentError(f"{broken} ({check.__doc__}): {error}") from error
     except Exception as error:  # whatever code from outside raises
-        raise AgentError(
-            f"{broken} ({check.__doc__}): raised {type(error).__name__}: {error}"
-        ) from error
+        if (raised := raised_outside(error)) is not None:
+            raise AgentError(f"{raised}\n  while checking the promise {name!r}") from error
+        raise AgentError(f"{broken} ({check.__doc__}): raised {described(error)}") from error
 
 
 class _BrokenError(Exception):
@@ -161,6 +163,12 @@ def _settings_are_checked(subject: _Subject) -> None:
 
 
 # --- what it does
+
+
+@_promise("construction")
+def _is_made(subject: _Subject) -> None:
+    """An agent is made from sizes, a config, a stream and experience, and keeps them."""
+    subject.trial()
 
 
 @_promise("actions")

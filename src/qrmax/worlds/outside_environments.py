@@ -18,6 +18,7 @@ import gymnasium
 from qrmax.errors import ParameterError, PluginError, QRMaxError, UnknownNameError, shown
 from qrmax.logic.guards import as_label
 from qrmax.machines.task_files import AnyTask
+from qrmax.outside_errors import described, raised_outside
 from qrmax.plugins import import_object, is_reference
 from qrmax.worlds.task_wrapper import TaskWrapper
 
@@ -69,9 +70,8 @@ def check_environment(env: TaskWrapper) -> None:
     except QRMaxError:
         raise
     except Exception as error:  # user code may raise anything
-        raise PluginError(
-            f"{_name(env)} cannot be stepped: {type(error).__name__}: {error}"
-        ) from error
+        raised = raised_outside(error) or described(error)
+        raise PluginError(f"{_name(env)} cannot be stepped: {raised}") from error
 
 
 def code_of(
@@ -126,9 +126,7 @@ def _make(env: str, options: dict[str, Any]) -> Any:
             "environment", env, known, hint="or module:function of your own"
         ) from None
     except Exception as error:
-        raise PluginError(
-            f"environment {env!r} cannot be made: {type(error).__name__}: {error}"
-        ) from error
+        raise PluginError(f"environment {env!r} cannot be made: {described(error)}") from error
 
 
 def _wrap(env: Any, wrapper: str | Mapping[str, Any]) -> Any:
@@ -164,7 +162,7 @@ def _called(what: str, function: Any, *arguments: Any, **options: Any) -> Any:
     try:
         return function(*arguments, **options)
     except Exception as error:  # user code may raise anything
-        raise PluginError(f"{what} fails: {type(error).__name__}: {error}") from error
+        raise PluginError(f"{what} fails: {described(error)}") from error
 
 
 def _check_actions(env: Any, name: str) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 from qrmax.errors import ParameterError, shown
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import AnyTask, load_task, task_names
+from qrmax.outside_errors import refused_call
 from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.problems.problem import Problem
 from qrmax.worlds.grid import GridMap
@@ -87,6 +88,9 @@ class World(Generic[Made]):
                 f"world {self.name!r}: make is {shown(self.make)}; needed: a function of the task, "
                 "the options and the name that returns a problem"
             )
+        grid = () if self.maps is None else ("map",)
+        if refused := refused_call(self.make, *grid, "task", "options", "name"):
+            raise ParameterError(f"world {self.name!r}: {refused}")
         _ = self.source  # hashed now, as the file may be edited later
         try:
             _ = self.declared
