@@ -124,11 +124,19 @@ def _execute(ray: Any, pipe: Connection[Any, Any], messages: SimpleQueue[Any]) -
         where = options["address"]
         pipe.send(ParameterError(f"no Ray cluster at address {where!r}: {error}"))
         return
+    _silence()
     try:
         pipe.send(Cluster(int(ray.cluster_resources().get("CPU", 1)), _servers(ray)))
         _serve(ray, pipe, messages)
-    except (OSError, ray.exceptions.LocalRayletDiedError) as error:
+    except Exception as error:  # whatever Ray raises, no run can continue
         pipe.send(ClusterError(f"the Ray cluster is gone: {_first_line(error)}"))
+
+
+def _silence() -> None:
+    """Discard what Ray prints from now on: the log of a dead raylet, errors in it included."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
 
 
 def _serve(ray: Any, pipe: Connection[Any, Any], messages: SimpleQueue[Any]) -> None:
