@@ -21,10 +21,12 @@ from pathlib import Path
 import pytest
 
 import qrmax
+from qrmax.errors import MissingExtraError
+from qrmax.studies import ray_backend
 from ray_clusters import SECRET, Cluster, descendants, free_port
 from small_studies import (
+    ENDLESS,
     LONG,
-    LONGER,
     QUICK,
     assert_same_results,
     checkpoints,
@@ -39,6 +41,8 @@ from small_studies import (
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'qrmax[ray]'"
 )
+# runs that outlast the start of a second node's worker, seconds after the first's, and some kills
+LONGER = LONG.replace("1_200_000", "24_000_000")
 CLIENT_PORT = 23000  # the first that Ray gives to a client's server; others may share it unnoticed
 
 
@@ -152,7 +156,7 @@ def test_a_run_whose_ray_worker_is_killed_goes_on_with_another(
 def test_a_sweep_survives_a_node_and_ends_with_one_error_when_the_cluster_is_gone(
     longer: Path, tmp_path: Path
 ) -> None:
-    """Neither counts against a run, and the same command goes on when the cluster is back."""
+    """Neither counts against a run, and the same command resumes when the cluster is back."""
     write_study(tmp_path, LONGER)
     with Cluster(cpus=1) as cluster:
         cluster.add_node()
@@ -167,7 +171,7 @@ def test_a_sweep_survives_a_node_and_ends_with_one_error_when_the_cluster_is_gon
             out, err = process.communicate(timeout=60)
         assert (process.returncode, out) == (2, ""), err
         assert err.count("error: ") == err.count("error: the Ray cluster is gone: ") == 1
-        assert "when the cluster is back, the same command goes on" in err
+        assert "when the cluster is back, the same command resumes" in err
         assert "Traceback" not in err
         assert "its worker died" not in err
         assert not any(data["status"] == "failed" for data in record(tmp_path).values())
@@ -177,6 +181,54 @@ def test_a_sweep_survives_a_node_and_ends_with_one_error_when_the_cluster_is_gon
         done = sweep(tmp_path, *often, **SECRET)
     assert (done.returncode, done.stdout) == (0, "results: 2 runs done\n"), done.stderr
     assert_same_results(tmp_path / "results", longer / "results")
+
+
+@needs_ray
+def test_the_end_of_the_process_connected_to_ray_is_that_of_the_cluster(
+    cluster: Cluster, longer: Path, tmp_path: Path
+) -> None:
+    """Ray itself ends it when it talks to a dead raylet; the sweep outlives it, and says so."""
+    write_study(tmp_path, LONGER)
+    often = ["--checkpoint-every", "0.4", "--backend", "ray", "--address", cluster.address]
+    often += ONLY
+    with started(tmp_path, *often, **SECRET) as process:
+        wait_until(lambda: checkpoints(tmp_path))
+        os.kill(connection_of(process.pid), signal.SIGKILL)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (2, ""), err
+    assert err.count("error: ") == err.count("error: the Ray cluster is gone: ") == 1
+    assert "the process connected to it died (signal 9" in err
+    assert "Traceback" not in err
+    assert not record(tmp_path)
+    wait_until(lambda: not cluster.at_work(), seconds=20)
+    done = sweep(tmp_path, *often, **SECRET)
+    assert (done.returncode, done.stdout) == (0, "results: 2 runs done\n"), done.stderr
+    assert_same_results(tmp_path / "results", longer / "results")
+
+
+def connection_of(driver: int) -> int:
+    """The process of a sweep that is connected to Ray."""
+    [pid] = [
+        pid for pid, parent, words in processes() if parent == driver and "ray_connection" in words
+    ]
+    return pid
+
+
+@needs_ray
+@pytest.mark.parametrize("local", [False, True], ids=["on a cluster", "on a Ray of its own"])
+def test_nothing_outlives_a_sweep_that_is_killed(
+    local: bool, cluster: Cluster, tmp_path: Path
+) -> None:
+    write_study(tmp_path, ENDLESS)
+    where = ["--workers", "1"] if local else ["--address", cluster.address]
+    often = ["--checkpoint-every", "0.4", "--backend", "ray", *where]
+    with started(tmp_path, *often, **SECRET) as process:
+        wait_until(lambda: checkpoints(tmp_path))
+        theirs = descendants(process.pid)
+        assert local == any("raylet" in words for words in theirs.values())
+        os.kill(process.pid, signal.SIGKILL)
+        wait_until(lambda: not theirs.keys() & {pid for pid, _, _ in processes()}, seconds=20)
+        wait_until(lambda: not cluster.at_work(), seconds=20)
 
 
 def _is_newer(path: Path, then: int) -> bool:
@@ -197,6 +249,12 @@ def test_ctrl_c_has_what_ray_works_on_checkpointed(cluster: Cluster, tmp_path: P
     assert len(checkpoints(tmp_path)) == 2
     assert all(qrmax.load(path).trained > steps for path, steps in before.items())
     wait_until(lambda: not cluster.at_work(), seconds=10)
+
+
+def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_backend, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'qrmax\[ray\]'"):
+        ray_backend.RayBackend()
 
 
 @needs_ray

@@ -35,6 +35,18 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
+def package_path() -> str:
+    """The `PYTHONPATH` with which a process finds this package."""
+    return os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def exit_reason(code: int) -> str:
+    """Describe the exit code of a process; a negative one is a signal."""
+    if code >= 0:
+        return f"exit code {code}"
+    return f"signal {-code}" + (", perhaps out of memory" if code == -signal.SIGKILL else "")
+
+
 class Reply(NamedTuple):
     """A report, and the key of its assignment."""
 
@@ -168,12 +180,11 @@ class _Process:
     """A worker process."""
 
     def __init__(self) -> None:
-        path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = subprocess.Popen(  # -P: a user's json.py must not shadow the library's
             [sys.executable, "-P", "-m", "qrmax.studies.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": package_path()},
             start_new_session=True,
         )
         assert self._process.stdin is not None
@@ -201,10 +212,7 @@ class _Process:
         with contextlib.suppress(OSError):
             self._orders.close()
         self._reports.close()
-        code = self._process.wait()
-        if code >= 0:
-            return f"exit code {code}"
-        return f"signal {-code}" + (", perhaps out of memory" if code == -signal.SIGKILL else "")
+        return exit_reason(self._process.wait())
 
 
 def make_backend(name: str, workers: int | None = None, address: str | None = None) -> Backend:

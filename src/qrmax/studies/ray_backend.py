@@ -4,122 +4,77 @@ Failures are of three kinds:
 
     a worker     its run may be the cause: it is `lost`
     a node       its runs are not the cause: they are `displaced`, and resumed on another node
-    the cluster  GCS, the control service, or the raylet that this process is connected to: no run
-                 can continue, which raises a `ClusterError`
+    the cluster  GCS, the control service, or the raylet that we are connected to: no run can
+                 continue, which raises a `ClusterError`
 
-Ray itself would report every run as dead soon after the raylet's death, and terminates this process
-a minute after the death of GCS, and at once if it requests data from a dead raylet. So both are
-probed regularly by connecting to them, and the raylet, which is local, before each call; no run
-counts as lost before the cluster is known to be alive.
+Ray would report every run as dead soon after the raylet's death, or end the process that is
+connected to it, which is therefore not this one (see `ray_connection.py`). So both servers are
+probed regularly by connecting to them, and no run counts as lost before the cluster is known to be
+alive.
 """
 
 from __future__ import annotations
 
-import contextlib
 import socket
-import threading
+import sys
 import time
 from collections import deque
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from qrmax.errors import ClusterError, MissingExtraError, ParameterError
 from qrmax.studies.backends import Backend, Reply
-from qrmax.studies.work import Assignment, Report, advance
+from qrmax.studies.ray_connection import Cluster, RayConnection, Server, Task
+from qrmax.studies.work import Assignment
 
 REACH = 10.0  # seconds in which a cluster must accept the first connection
 PROBE_EVERY = 1.0  # seconds
 PROBE_TIMEOUT = 1.0  # seconds
 GRACE = 6.0  # seconds without a connection after which a server counts as dead
 DOUBT = 2.0  # seconds before a death is attributed to the run: the cluster may be dying
-RAYLET = "raylet"
-FAREWELL = 3.0  # seconds to wait for the shutdown of Ray
 
 
 class RayBackend(Backend):
     """A Ray cluster, or Ray on this machine. Workers need only this package."""
 
     def __init__(self, workers: int | None = None, address: str | None = None) -> None:
-        try:
-            import ray
-        except ImportError as error:
+        if find_spec("ray") is None:
             raise MissingExtraError(
                 "the backend 'ray' needs Ray, which is not installed: pip install 'qrmax[ray]'"
-            ) from error
-        self._ray: Any = ray  # only some of its functions are typed
-        self._ours = not self._ray.is_initialized()
-        if self._ours:
-            self._connect(workers, address)
-        cores = int(self._ray.cluster_resources().get("CPU", 1))
-        self.workers = self.capacity = min(workers or cores, cores)
-        self._advance = self._ray.remote(num_cpus=1, max_retries=0)(advance)
-        self._under_way: dict[Any, str] = {}
-        self._unsent: deque[tuple[str, Assignment]] = deque()
-        self._doubtful: deque[_Death] = deque()
-        self._broken: OSError | None = None  # the error of the last call to the cluster
-        self._pulse = Pulse(_vital_parts(self._ray))
-
-    def _connect(self, workers: int | None, address: str | None) -> None:
-        if address is not None:
-            _check_there(address)
-        try:
-            self._ray.init(
-                address=address or "local",
-                num_cpus=workers if address is None else None,
-                include_dashboard=False if address is None else None,
-                log_to_driver=False,
-                logging_level="error",
             )
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise ParameterError(f"no Ray cluster at address {address!r}: {error}") from error
+        self._connection = RayConnection(_init_options(workers, address))
+        try:
+            cluster: Cluster = self._connection.receive()
+        except BaseException:  # Ctrl-C included
+            self._connection.kill()
+            raise
+        self.workers = self.capacity = min(workers or cluster.cores, cluster.cores)
+        self._doubtful: deque[_Death] = deque()
+        self._pulse = Pulse(cluster.servers)
+        self._gone = False
 
     def submit(self, key: str, assignment: Assignment) -> None:
         """Submit an assignment; `wait` raises if the cluster is gone."""
-        if not self._pulse.answers(RAYLET):
-            self._unsent.append((key, assignment))
-            return
-        try:
-            self._under_way[self._advance.remote(assignment)] = key
-        except OSError as error:  # such as "Broken pipe": the raylet has just died
-            self._broken = error
+        self._connection.send(Task(key, assignment))
 
     def wait(self, seconds: float) -> Reply | None:
-        """Return the next reply, or None after a timeout.
+        """Return the next reply, or None after a timeout; a death is examined first.
 
         Raises a `ClusterError` if the cluster is gone.
         """
-        self._pulse.check()
-        is_due = self._doubtful and time.monotonic() >= self._doubtful[0].due
-        if is_due and self._pulse.is_steady:
-            return self._doubtful.popleft().reply
-        for _ in range(len(self._unsent)):
-            self.submit(*self._unsent.popleft())
-        nothing_to_ask = not self._under_way and self._broken is None  # only deaths to examine
-        if nothing_to_ask or not self._pulse.answers(RAYLET):
-            time.sleep(seconds)
-            return None
         try:
-            if self._broken is not None:
-                raise self._broken
-            ready, _ = self._ray.wait([*self._under_way], num_returns=1, timeout=seconds)
-            has_reply = bool(ready) and self._pulse.answers(RAYLET)
-            return self._collect(ready[0]) if has_reply else None
-        except OSError as error:  # the raylet has just died, or a client has lost its connection
-            self._pulse.gone = True
-            raise ClusterError(f"the Ray cluster is gone: {_first_line(error)}") from error
-
-    def _collect(self, reference: Any) -> Reply | None:
-        """Collect a result that is ready; a death is examined later."""
-        key = self._under_way.pop(reference)
-        try:
-            return Reply(key, self._ray.get(reference))
-        except self._ray.exceptions.LocalRayletDiedError as error:
-            raise ConnectionError(_first_line(error)) from error
-        except self._ray.exceptions.RayError as error:
-            report = Report("lost", {"error": f"its worker died ({_first_line(error)})"})
-            if isinstance(error, self._ray.exceptions.NodeDiedError):
-                report = Report("displaced", {"error": "its node died"})
-            self._doubtful.append(_Death(time.monotonic() + DOUBT, Reply(key, report)))
+            self._pulse.check()
+            is_due = self._doubtful and time.monotonic() >= self._doubtful[0].due
+            if is_due and self._pulse.is_steady:
+                return self._doubtful.popleft().reply
+            reply: Reply | None = self._connection.receive(seconds)
+        except ClusterError:
+            self._gone = True
+            raise
+        if reply is not None and reply.report.kind in ("lost", "displaced"):
+            self._doubtful.append(_Death(time.monotonic() + DOUBT, reply))
             return None
+        return reply
 
     def stop(self) -> list[str]:
         """Return no keys, as nothing is queued: running assignments end by their time limit."""
@@ -127,14 +82,10 @@ class RayBackend(Backend):
 
     def close(self) -> None:
         """Cancel all runs at once."""
-        if self._pulse.gone:  # Ray would wait for the dead server, and terminate this process
-            _within(FAREWELL, self._ray.shutdown if self._ours else None)
-            return
-        with contextlib.suppress(OSError):  # the cluster may die just now
-            for reference in self._under_way:
-                self._ray.cancel(reference, force=True)
-            if self._ours:
-                self._ray.shutdown()
+        if self._gone:  # Ray would wait for the dead server
+            self._connection.kill()
+        else:
+            self._connection.close()
 
 
 class _Death(NamedTuple):
@@ -154,9 +105,8 @@ class Pulse:
     True
     """
 
-    def __init__(self, parts: dict[str, tuple[str, int]]) -> None:
-        self.parts = parts
-        self.gone = False
+    def __init__(self, servers: dict[str, Server]) -> None:
+        self.servers = servers
         self._silent_since: dict[str, float] = {}
         self._next = 0.0
 
@@ -171,42 +121,33 @@ class Pulse:
         if now < self._next:
             return
         self._next = now + PROBE_EVERY
-        for name, (host, port) in self.parts.items():
-            if not self.answers(name) and time.monotonic() - self._silent_since[name] >= GRACE:
-                self.gone = True
-                raise ClusterError(
-                    f"the Ray cluster is gone: its {name} at {host}:{port} does not answer any more"
-                )
-
-    def answers(self, name: str) -> bool:
-        """Whether a server accepts a connection now; true for one that is not monitored."""
-        if name not in self.parts:
-            return True
-        began = time.monotonic()
-        try:
-            socket.create_connection(self.parts[name], timeout=PROBE_TIMEOUT).close()
-        except OSError:
-            self._silent_since.setdefault(name, began)
-            return False
-        self._silent_since.pop(name, None)
-        return True
+        for name, (host, port) in self.servers.items():
+            began = time.monotonic()
+            try:
+                socket.create_connection((host, port), timeout=PROBE_TIMEOUT).close()
+                self._silent_since.pop(name, None)
+            except OSError as error:
+                since = self._silent_since.setdefault(name, began)
+                if time.monotonic() - since >= GRACE:
+                    raise ClusterError(
+                        f"the Ray cluster is gone: its {name} at {host}:{port} does not answer "
+                        "any more"
+                    ) from error
 
 
-def _vital_parts(ray: Any) -> dict[str, tuple[str, int]]:
-    """The servers without which no run can be executed.
-
-    A client (ray://...) has one connection to the cluster, and is notified when it ends.
-    """
-    if ray.util.client.ray.is_connected():
-        return {}
-    context = ray.get_runtime_context()
-    here = context.get_node_id()
-    host, _, port = context.gcs_address.rpartition(":")
-    parts = {"head (GCS)": (host.strip("[]"), int(port))}
-    for node in ray.nodes():
-        if node["NodeID"] == here:
-            parts[RAYLET] = (node["NodeManagerAddress"], int(node["NodeManagerPort"]))
-    return parts
+def _init_options(workers: int | None, address: str | None) -> dict[str, Any]:
+    """The options of `ray.init`: a given address, the Ray of this process, or one to start."""
+    if address is not None:
+        _check_there(address)
+        return {"address": address}
+    ray: Any = sys.modules.get("ray")  # not there: not connected
+    if ray is None or not ray.is_initialized():
+        return {"address": "local", "num_cpus": workers, "include_dashboard": False}
+    context, client = ray.get_runtime_context(), ray.util.client.ray
+    where = context.gcs_address
+    if client.is_connected():
+        where = f"ray://{client.get_context().client_worker._conn_str}"  # has no public name
+    return {"address": where, "runtime_env": dict(context.runtime_env)}
 
 
 def _check_there(address: str) -> None:
@@ -218,21 +159,3 @@ def _check_there(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=REACH).close()
     except (OSError, OverflowError) as error:
         raise ParameterError(f"no Ray cluster at address {address!r}: {error}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
-
-
-def _within(seconds: float, action: Any) -> None:
-    """Run an action with a timeout."""
-    if action is None:
-        return
-
-    def attempt() -> None:
-        with contextlib.suppress(Exception):
-            action()
-
-    thread = threading.Thread(target=attempt, daemon=True)
-    thread.start()
-    thread.join(seconds)
