@@ -55,6 +55,7 @@ from qrmax.errors import (
 from qrmax.plugins import make_importable
 from qrmax.seeding import check_seed
 from qrmax.source import Source
+from qrmax.studies.agent_names import listed_agents
 from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, study_names
 from qrmax.studies.other_runs import read_others
 from qrmax.studies.outside_code import agent_origin, mentions_code
@@ -182,9 +183,10 @@ class _Expansion:
     def _layers(self) -> list[Layer]:
         """The layers that apply, in increasing precedence; all layers are read and checked."""
         own: dict[str, Layer] = {}
-        study = read_layer(self.table)
+        self.listed = listed_agents(self.table.raw_data())
+        study = read_layer(self.table, self.listed)
         for name, table in self.table.tables("protocols"):
-            own[name] = read_layer(table)
+            own[name] = read_layer(table, self.listed)
             table.refuse_rest(PROTOCOL_KEYS)
         self.own = own
         built_in, wanted = protocol_names(), self.protocol
@@ -200,7 +202,7 @@ class _Expansion:
 
     def _built_in(self, name: str) -> Layer:
         data = _parse_toml(Source.read(PROTOCOLS / f"{name}{SUFFIX}"))
-        return read_layer(Table(data, f"protocol {name}", self.mistakes))
+        return read_layer(Table(data, f"protocol {name}", self.mistakes), self.listed)
 
     def _agents(self) -> list[AgentEntry]:
         if self.layers.said("agents") is None and not self.mistakes.concern("agents"):
