@@ -169,6 +169,42 @@ def test_a_study_on_an_environment_can_be_made_in_python(
     assert study == file
 
 
+# --- a misspelt proposition
+
+MISSPELT = "'gaol', which the task names, was never true in training; true at some time: goal"
+
+
+def misspelt(folder: Path) -> str:
+    """A study of two problems, one with a misspelt proposition."""
+    entry = 'env = "cliff_code:make_env", labels = "cliff_code:corner"'
+    problems = [f'{{ {entry}, task = "F {name}", label = "{name}" }}' for name in ("goal", "gaol")]
+    text = f"problems = [{', '.join(problems)}]\n" + 'agents = ["qrm", "q-learning"]\nseeds = 2\n'
+    path = folder / "misspelt.toml"
+    path.write_text(text + 'max_steps = 3000\nsettings."q*".epsilon = 0.9\nsettings."q*".q0 = 0.0')
+    return str(path)
+
+
+@pytest.mark.filterwarnings("default::qrmax.QRMaxWarning")
+def test_a_misspelt_proposition_is_warned_of_once_for_its_problem(
+    folder: Path, tmp_path: Path
+) -> None:
+    with pytest.warns(qrmax.QRMaxWarning) as caught:
+        qrmax.sweep(misspelt(folder), folder=tmp_path, workers=2, progress=False)
+    [text] = [str(warning.message) for warning in caught]
+    assert text.endswith(f", seed 0: {MISSPELT}")
+    assert "on gaol" in text
+    found = json.loads(next(tmp_path.glob("runs/*/run.json")).read_text())
+    assert "oddity" not in found["outcome"]
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]], ids=["with progress", "quiet"])
+def test_the_command_line_warns_of_it_once(folder: Path, tmp_path: Path, quiet: list[str]) -> None:
+    command = [sys.executable, "-c", MAIN, "sweep", misspelt(folder), "-o", str(tmp_path), *quiet]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("warning: ") == done.stderr.count(MISSPELT) == 1
+
+
 # --- what is wrong
 
 LAKE = 'env = "FrozenLake-v1", task = "F goal", labels = "cliff_code:corner"'

@@ -26,6 +26,7 @@ from qrmax.studies.outside_code import agent_origin, check_origin, use_folders
 from qrmax.studies.problem_specs import spec_of
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import canonical
+from qrmax.training.cautions import oddity
 from qrmax.training.checkpoint import from_bytes, to_bytes
 from qrmax.training.domains.domain import Domain, Learner
 from qrmax.training.domains.domain_kinds import domain_of
@@ -124,6 +125,7 @@ def outcome(session: Session) -> dict[str, Any]:
         "trained": run.trained,
         **(_evaluated(run) if session.domain.problem is not None else _rolled_out(run)),
         "known": None if known is None else known.pairs,
+        "oddity": oddity(session),
         "learning_seconds": run.seconds,
         "made_by": made_by(),
     }
