@@ -205,9 +205,66 @@ def test_the_command_line_warns_of_it_once(folder: Path, tmp_path: Path, quiet: 
     assert done.stderr.count("warning: ") == done.stderr.count(MISSPELT) == 1
 
 
-# --- what is wrong
+# --- stopping rules
 
 LAKE = 'env = "FrozenLake-v1", task = "F goal", labels = "cliff_code:corner"'
+
+
+def mixed(folder: Path, rest: str = "") -> Study:
+    """A study of a tabular problem and an environment."""
+    entry = f'"office/map1/exp1", {{ {LAKE}, label = "lake" }}'
+    return parsed(folder, entry, f"evaluate_every = 100\n{rest}")
+
+
+def test_problems_and_environments_of_one_study_have_default_rules_of_their_own(
+    folder: Path, tmp_path: Path
+) -> None:
+    study = mixed(folder)
+    rules = {run.cell.problem.label: run.training["stop"] for run in study.runs()}
+    assert rules == {"office/map1/exp1": "exact", "lake": "reaches"}
+    assert "stop" not in study.training
+    assert Study.of(json.loads(json.dumps(study.as_data()))) == study
+    # the runs are those of the two studies of one kind
+    alone = [
+        parsed(folder, '"office/map1/exp1"', "evaluate_every = 100\n"),
+        parsed(folder, f"{{ {LAKE} }}", "evaluate_every = 100\n"),
+    ]
+    assert [run.id for run in study.runs()] == [run.id for one in alone for run in one.runs()]
+    qrmax.sweep(study, folder=tmp_path, workers=2, progress=False)
+    stops = [json.loads(text)["stop"] for text in qrmax.results(tmp_path)["stop"]]
+    assert stops == ["exact", "reaches"]
+    page = study_table(study, tmp_path).markdown()
+    assert "Stopping rules: exact on office/map1/exp1; reaches on lake." in page
+    assert {problem for problem, _ in learning_curves(study, tmp_path)} == {*study.problems}
+
+
+def test_a_rule_that_is_given_is_that_of_all_problems(folder: Path) -> None:
+    assert mixed(folder, 'stop = "reaches"\n').training["stop"] == "reaches"
+    with pytest.raises(StudyError, match="stop is 'exact'; an environment has no known optimum"):
+        mixed(folder, 'stop = "exact"\n')
+    with pytest.raises(StudyError, match=r"stop: contradicts .* the rule 'exact' needs 3 checks"):
+        mixed(folder, "protocols.short.max_steps = 200\nprotocol = 'short'\n")
+
+
+def test_the_plan_of_a_study_tells_each_rule_with_its_problems(
+    folder: Path, tmp_path: Path
+) -> None:
+    entry = f'"office/map1/exp1", {{ {LAKE}, label = "lake" }}'
+    text = f'problems = [{entry}]\nagents = ["qrm"]\nseeds = 1\nmax_steps = 9000\n'
+    (folder / "mixed.toml").write_text(text)
+    command = [sys.executable, "-c", MAIN, "plan", str(folder / "mixed.toml"), "-o", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "exact (in_a_row 3, within 0.05) on office/map1/exp1; reaches (" in done.stdout
+    assert ") on lake\n" in done.stdout
+    command.append("--json")
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rules = json.loads(done.stdout)["stop"]
+    assert (rules["office/map1/exp1"]["stop"], rules["lake"]["success"]) == ("exact", 0.95)
+
+
+# --- what is wrong
+
 WRONG = {
     "unknown id": ('{ env = "FrozenLak-v1", task = "F a", labels = { 1 = "a" } }', "FrozenLake-v1"),
     "no id": ('{ env = "lake", task = "F a", labels = { 1 = "a" } }', "unknown environment 'lake'"),

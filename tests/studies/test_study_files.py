@@ -875,6 +875,11 @@ def test_these_ids_are_those_of_folders_that_exist(folder: Path) -> None:
 # --- the built-in studies
 
 
+def test_the_default_rule_of_continuous_problems_is_success(folder: Path) -> None:
+    text = problems('"continuous/line/ab"').replace('"qrmax"', '"bucket-qrmax"')
+    assert parsed(folder, text).training["stop"] == "success"
+
+
 def test_all_runs_of_table_4_have_ids_of_their_own() -> None:
     study = qrmax.load_study("paper/table4", "as-published")
     assert len(study) == 2700

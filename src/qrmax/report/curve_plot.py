@@ -56,9 +56,11 @@ def default_measure(study: Study) -> str:
     'value'
     """
     sampled = any(isinstance(cell.problem, Environment) for cell in study.cells)
-    if study.training["stop"] == "reaches" and study.training.get("success") is None:
+    rules = study.stops.values()
+    if any(rule["stop"] == "reaches" and rule["success"] is None for rule in rules):
         return "return"
-    return "success" if sampled or study.training["stop"] in ("success", "reaches") else "value"
+    rates = any(rule["stop"] in ("success", "reaches") for rule in rules)
+    return "success" if sampled or rates else "value"
 
 
 def learning_curves(

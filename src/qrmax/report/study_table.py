@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,7 +65,8 @@ def _others(study: Study) -> pl.DataFrame:
     rows = []
     for other in study.others:
         for run in other.runs:
-            first = first_reached(run, study.training) if _reaches(study) else None
+            rule = study.stops[other.problem]
+            first = first_reached(run, rule) if _reaches(study, rule) else None
             last = run.curve[-1]
             rows.append(
                 {
@@ -89,8 +91,8 @@ def _others(study: Study) -> pl.DataFrame:
     return polars.DataFrame(rows, schema=kinds, orient="row")
 
 
-def _reaches(study: Study) -> bool:
-    return study.training["stop"] == "reaches" and study.max_episodes is None
+def _reaches(study: Study, rule: Mapping[str, Any]) -> bool:
+    return rule["stop"] == "reaches" and study.max_episodes is None
 
 
 def _ran_out_of_steps(most: int) -> pl.Expr:
@@ -123,7 +125,7 @@ def study_layout(study: Study) -> Layout:
     others = tuple(dict.fromkeys(other.marked for other in study.others))
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
-        about=" ".join(part for part in (study.about, evaluation_criteria(study)) if part),
+        about=" ".join(filter(None, (study.about, evaluation_criteria(study), _rules(study)))),
         command=f"qrmax sweep {name}{protocol}",
         seeds=study.seeds,
         unit="steps" if study.max_episodes is None else "episodes",
@@ -143,7 +145,7 @@ def study_layout(study: Study) -> Layout:
         },
         optimum_reference=published,
         compare=study.comparable,
-        shows_success=study.training["stop"] == "success",
+        shows_success=any(rule["stop"] == "success" for rule in study.stops.values()),
         shows_final=bool(others) or any(isinstance(spec, Environment) for spec in specs.values()),
         others=others,
     )
@@ -175,6 +177,17 @@ def evaluation_criteria(study: Study) -> str:
         "Each learner is evaluated by its own objective, relative to the optimal policy for it: "
         f"{'; '.join(parts)}.{lengths}"
     )
+
+
+def _rules(study: Study) -> str:
+    """The stopping rules, if they are not the same for all problems."""
+    problems: dict[str, list[str]] = {}
+    for problem, rule in study.stops.items():
+        problems.setdefault(rule["stop"], []).append(problem)
+    if len(problems) == 1:
+        return ""
+    parts = [f"{name} on {_listed(labels)}" for name, labels in problems.items()]
+    return f"Stopping rules: {'; '.join(parts)}."
 
 
 def _listed(names: list[str]) -> str:
