@@ -13,7 +13,6 @@ from qrmax.planning.value_iteration import solve
 from qrmax.report.layout import Layout
 from qrmax.report.tables import Table, make_table
 from qrmax.report.wording import counted
-from qrmax.studies.library import SUFFIX, study_names
 from qrmax.studies.other_runs import first_reached
 from qrmax.studies.problem_specs import CatalogProblem, Environment, PythonProblem
 from qrmax.studies.results import results
@@ -113,9 +112,7 @@ def _in_episodes(runs: pl.DataFrame, most: int) -> pl.DataFrame:
 
 def study_layout(study: Study) -> Layout:
     """The layout of the table of a study."""
-    protocol = f" --protocol {study.protocol}" if study.protocol else ""
     title = study.title or study.name
-    name = study.name if study.name in study_names() else f"{study.name}{SUFFIX}"
     published = {
         problem: (row[LENGTH], row[SUCCESS] / 100.0)
         for problem, row in study.reference.items()
@@ -126,7 +123,7 @@ def study_layout(study: Study) -> Layout:
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
         about=" ".join(filter(None, (study.about, evaluation_criteria(study), _rules(study)))),
-        command=f"qrmax sweep {name}{protocol}",
+        command=_command(study),
         seeds=study.seeds,
         unit="steps" if study.max_episodes is None else "episodes",
         problems=study.problems,
@@ -149,6 +146,14 @@ def study_layout(study: Study) -> Layout:
         shows_final=bool(others) or any(isinstance(spec, Environment) for spec in specs.values()),
         others=others,
     )
+
+
+def _command(study: Study) -> str:
+    """The command that sweeps a study; the call, if it was made in Python."""
+    if study.file is None:
+        protocol = f", protocol={study.protocol!r}" if study.protocol else ""
+        return f"qrmax.sweep(qrmax.Study(..., name={study.name!r}{protocol}))"
+    return f"qrmax sweep {study.file}" + (f" --protocol {study.protocol}" if study.protocol else "")
 
 
 def evaluation_criteria(study: Study) -> str:

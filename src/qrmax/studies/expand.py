@@ -97,13 +97,15 @@ def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> St
     Raises a `StudyError` that lists all mistakes of the file.
     """
     source = Source.find(study, "study", STUDIES, SUFFIX)
-    name = str(study) if str(study) in study_names() else Path(source.name).stem
-    return parse_study(source, name, protocol)
+    if str(study) in study_names():
+        return parse_study(source, str(study), protocol).changed(file=str(study))
+    return parse_study(source, Path(source.name).stem, protocol)
 
 
 def parse_study(source: Source, name: str, protocol: str | None = None) -> Study:
     """Read a study from TOML text; file paths are relative to the source's name."""
-    return expand(_parse_toml(source), source.name, name, protocol)
+    study = expand(_parse_toml(source), source.name, name, protocol)
+    return study.changed(file=Path(source.name).name)
 
 
 def expand(data: Mapping[str, Any], origin: str, name: str, protocol: str | None = None) -> Study:
@@ -174,6 +176,7 @@ class _Expansion:
             },
             reference=self.reference,
             others=tuple(self.others),
+            file=None,
         )
 
     def _layers(self) -> list[Layer]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -100,6 +100,8 @@ class Study:
     reference: Mapping[str, Mapping[str, float]]
     comparable: bool  # whether those were measured under the same protocol
     others: tuple[OtherRuns, ...]  # runs of other tools, for tables and curves
+    # its name or file, as `qrmax sweep` takes it; None for a study made in Python
+    file: str | None = field(compare=False)
 
     def __init__(
         self,
@@ -157,7 +159,7 @@ class Study:
     def of_parts(cls, **parts: Any) -> Study:
         """Make a study from its fields, by name."""
         study = object.__new__(cls)
-        missing = {field.name for field in fields(cls)} ^ parts.keys()
+        missing = {each.name for each in fields(cls)} ^ parts.keys()
         if missing:
             raise TypeError(f"missing or unknown: {', '.join(sorted(missing))}")
         study._take(parts)
@@ -245,6 +247,7 @@ class Study:
         """The study as plain data."""
         return {
             "name": self.name,
+            "file": self.file,
             "protocol": self.protocol,
             "title": self.title,
             "about": self.about,
@@ -280,6 +283,7 @@ class Study:
                 "cells": cells,
                 "seeds": tuple(data["seeds"]),
                 "others": tuple(map(OtherRuns.of, data["others"])),
+                "file": data.get("file", f"{data['name']}.toml"),  # earlier folders lack it
             }
             return Study.of_parts(**{**given, **parts})
         except (LookupError, TypeError, ValueError, AttributeError) as error:
