@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,7 @@ from qrmax.planning.value_iteration import solve
 from qrmax.report.layout import Layout
 from qrmax.report.tables import Table, make_table
 from qrmax.report.wording import counted
-from qrmax.studies.other_runs import first_reached
+from qrmax.studies.other_runs import first_reached, is_judged
 from qrmax.studies.problem_specs import CatalogProblem, Environment, PythonProblem
 from qrmax.studies.results import results
 from qrmax.studies.study import Study
@@ -65,7 +64,8 @@ def _others(study: Study) -> pl.DataFrame:
     for other in study.others:
         for run in other.runs:
             rule = study.stops[other.problem]
-            first = first_reached(run, rule) if _reaches(study, rule) else None
+            judged = study.max_episodes is None and is_judged(run, rule)
+            first = first_reached(run, rule) if judged else None
             last = run.curve[-1]
             rows.append(
                 {
@@ -73,7 +73,7 @@ def _others(study: Study) -> pl.DataFrame:
                     "label": other.marked,
                     "seed": run.seed,
                     "status": "done",
-                    "reached": first is not None,
+                    "reached": first is not None if judged else None,
                     "steps": study.max_steps if first is None else first,
                     "max_steps": study.max_steps,
                     "success": last.success,
@@ -88,10 +88,6 @@ def _others(study: Study) -> pl.DataFrame:
         "episode_return": polars.Float64,
     }
     return polars.DataFrame(rows, schema=kinds, orient="row")
-
-
-def _reaches(study: Study, rule: Mapping[str, Any]) -> bool:
-    return rule["stop"] == "reaches" and study.max_episodes is None
 
 
 def _ran_out_of_steps(most: int) -> pl.Expr:
@@ -145,6 +141,7 @@ def study_layout(study: Study) -> Layout:
         shows_success=any(rule["stop"] == "success" for rule in study.stops.values()),
         shows_final=bool(others) or any(isinstance(spec, Environment) for spec in specs.values()),
         others=others,
+        thresholds=tuple(p for p, rule in study.stops.items() if rule["stop"] != "budget"),
     )
 
 
