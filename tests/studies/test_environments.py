@@ -334,6 +334,60 @@ def test_the_command_line_exits_with_2_and_writes_nothing(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"]
 
 
+TWICE = """import qrmax
+def make(task, options, name): ...
+ONE, TWO = (qrmax.World(name="ring", make=make, tasks={"a": "F a"}) for _ in range(2))
+qrmax.register_world(ONE)
+qrmax.register_world(TWO)
+"""
+FROZEN = {"env": "FrozenLake-v1", "task": "F goal", "labels": "mine:labels"}
+REFUSED: dict[str, tuple[dict[str, str], str]] = {
+    "labels that are no text": (
+        {**FROZEN, "labels": "mine:no_text"},
+        "the result of mine.no_text(...) is [3], and 3 is not a string",
+    ),
+    "continuous actions": ({**FROZEN, "env": "Pendulum-v1"}, "these agents need discrete actions"),
+    "a module that raises": (
+        {**FROZEN, "labels": "raises:labels"},
+        "importing module 'raises' fails: ZeroDivisionError: division by zero",
+    ),
+    "no such module": (
+        {**FROZEN, "labels": "nowhere:labels"},
+        "'nowhere:labels': there is no module 'nowhere'",
+    ),
+    "a world registered twice": (
+        {"name": "twice:TWO/a"},
+        "world 'ring': this is the name of another world, made in module 'twice'",
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", ["run", "sweep"])
+@pytest.mark.parametrize(("problem", "words"), REFUSED.values(), ids=list(REFUSED))
+def test_bad_code_is_one_clear_error_of_both_commands(
+    tmp_path: Path, problem: dict[str, str], words: str, verb: str
+) -> None:
+    write_module(tmp_path, "mine", CLIFF)
+    write_module(tmp_path, "raises", "1 / 0\n")
+    write_module(tmp_path, "twice", TWICE)
+    entry = ", ".join(f"{key} = {json.dumps(value)}" for key, value in problem.items())
+    text = f'problems = [{{ {entry} }}]\nagents = ["qrm"]\nseeds = 1\n'
+    (tmp_path / "study.toml").write_text(text)
+    options = {"env": "--env", "task": "--task", "labels": "--labelling"}
+    given = [text for key, x in problem.items() for text in (options.get(key, ""), x) if text]
+    arguments = ["sweep", "study.toml"]
+    if verb == "run":
+        arguments = ["run", *given, "--agent", "qrm", "--save", "mine.run", "--log", "logs"]
+    before = {path.name for path in tmp_path.iterdir()}
+    command = [sys.executable, "-B", "-c", MAIN, *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.count("error: ") == 1
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
 # --- from a folder outside the package
 
 
