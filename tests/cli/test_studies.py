@@ -369,6 +369,7 @@ def test_a_plan_for_programs_has_the_figures(place: Path) -> None:
         "problems": ["office/row/fetch"],
         "agents": ["qrmax"],
         "seeds": [1],
+        "stop": {"office/row/fetch": {"stop": "exact", "in_a_row": 3, "within": 0.05}},
         "training": {
             "max_steps": 600,
             "evaluate_every": 100,

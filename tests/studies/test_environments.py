@@ -169,9 +169,102 @@ def test_a_study_on_an_environment_can_be_made_in_python(
     assert study == file
 
 
-# --- what is wrong
+# --- a misspelt proposition
+
+MISSPELT = "'gaol', which the task names, was never true in training; true at some time: goal"
+
+
+def misspelt(folder: Path) -> str:
+    """A study of two problems, one with a misspelt proposition."""
+    entry = 'env = "cliff_code:make_env", labels = "cliff_code:corner"'
+    problems = [f'{{ {entry}, task = "F {name}", label = "{name}" }}' for name in ("goal", "gaol")]
+    text = f"problems = [{', '.join(problems)}]\n" + 'agents = ["qrm", "q-learning"]\nseeds = 2\n'
+    path = folder / "misspelt.toml"
+    path.write_text(text + 'max_steps = 3000\nsettings."q*".epsilon = 0.9\nsettings."q*".q0 = 0.0')
+    return str(path)
+
+
+@pytest.mark.filterwarnings("default::qrmax.QRMaxWarning")
+def test_a_misspelt_proposition_is_warned_of_once_for_its_problem(
+    folder: Path, tmp_path: Path
+) -> None:
+    with pytest.warns(qrmax.QRMaxWarning) as caught:
+        qrmax.sweep(misspelt(folder), folder=tmp_path, workers=2, progress=False)
+    [text] = [str(warning.message) for warning in caught]
+    assert text.endswith(f", seed 0: {MISSPELT}")
+    assert "on gaol" in text
+    found = json.loads(next(tmp_path.glob("runs/*/run.json")).read_text())
+    assert "oddity" not in found["outcome"]
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]], ids=["with progress", "quiet"])
+def test_the_command_line_warns_of_it_once(folder: Path, tmp_path: Path, quiet: list[str]) -> None:
+    command = [sys.executable, "-c", MAIN, "sweep", misspelt(folder), "-o", str(tmp_path), *quiet]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("warning: ") == done.stderr.count(MISSPELT) == 1
+
+
+# --- stopping rules
 
 LAKE = 'env = "FrozenLake-v1", task = "F goal", labels = "cliff_code:corner"'
+
+
+def mixed(folder: Path, rest: str = "") -> Study:
+    """A study of a tabular problem and an environment."""
+    entry = f'"office/map1/exp1", {{ {LAKE}, label = "lake" }}'
+    return parsed(folder, entry, f"evaluate_every = 100\n{rest}")
+
+
+def test_problems_and_environments_of_one_study_have_default_rules_of_their_own(
+    folder: Path, tmp_path: Path
+) -> None:
+    study = mixed(folder)
+    rules = {run.cell.problem.label: run.training["stop"] for run in study.runs()}
+    assert rules == {"office/map1/exp1": "exact", "lake": "reaches"}
+    assert "stop" not in study.training
+    assert Study.of(json.loads(json.dumps(study.as_data()))) == study
+    # the runs are those of the two studies of one kind
+    alone = [
+        parsed(folder, '"office/map1/exp1"', "evaluate_every = 100\n"),
+        parsed(folder, f"{{ {LAKE} }}", "evaluate_every = 100\n"),
+    ]
+    assert [run.id for run in study.runs()] == [run.id for one in alone for run in one.runs()]
+    qrmax.sweep(study, folder=tmp_path, workers=2, progress=False)
+    stops = [json.loads(text)["stop"] for text in qrmax.results(tmp_path)["stop"]]
+    assert stops == ["exact", "reaches"]
+    page = study_table(study, tmp_path).markdown()
+    assert "Stopping rules: exact on office/map1/exp1; reaches on lake." in page
+    assert {problem for problem, _ in learning_curves(study, tmp_path)} == {*study.problems}
+
+
+def test_a_rule_that_is_given_is_that_of_all_problems(folder: Path) -> None:
+    assert mixed(folder, 'stop = "reaches"\n').training["stop"] == "reaches"
+    with pytest.raises(StudyError, match="stop is 'exact'; an environment has no known optimum"):
+        mixed(folder, 'stop = "exact"\n')
+    with pytest.raises(StudyError, match=r"stop: contradicts .* the rule 'exact' needs 3 checks"):
+        mixed(folder, "protocols.short.max_steps = 200\nprotocol = 'short'\n")
+
+
+def test_the_plan_of_a_study_tells_each_rule_with_its_problems(
+    folder: Path, tmp_path: Path
+) -> None:
+    entry = f'"office/map1/exp1", {{ {LAKE}, label = "lake" }}'
+    text = f'problems = [{entry}]\nagents = ["qrm"]\nseeds = 1\nmax_steps = 9000\n'
+    (folder / "mixed.toml").write_text(text)
+    command = [sys.executable, "-c", MAIN, "plan", str(folder / "mixed.toml"), "-o", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "exact (in_a_row 3, within 0.05) on office/map1/exp1; reaches (" in done.stdout
+    assert ") on lake\n" in done.stdout
+    command.append("--json")
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rules = json.loads(done.stdout)["stop"]
+    assert (rules["office/map1/exp1"]["stop"], rules["lake"]["success"]) == ("exact", 0.95)
+
+
+# --- what is wrong
+
 WRONG = {
     "unknown id": ('{ env = "FrozenLak-v1", task = "F a", labels = { 1 = "a" } }', "FrozenLake-v1"),
     "no id": ('{ env = "lake", task = "F a", labels = { 1 = "a" } }', "unknown environment 'lake'"),
@@ -239,6 +332,60 @@ def test_the_command_line_exits_with_2_and_writes_nothing(tmp_path: Path) -> Non
     assert done.returncode == 2
     assert "there is no module 'nowhere'" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"]
+
+
+TWICE = """import qrmax
+def make(task, options, name): ...
+ONE, TWO = (qrmax.World(name="ring", make=make, tasks={"a": "F a"}) for _ in range(2))
+qrmax.register_world(ONE)
+qrmax.register_world(TWO)
+"""
+FROZEN = {"env": "FrozenLake-v1", "task": "F goal", "labels": "mine:labels"}
+REFUSED: dict[str, tuple[dict[str, str], str]] = {
+    "labels that are no text": (
+        {**FROZEN, "labels": "mine:no_text"},
+        "the result of mine.no_text(...) is [3], and 3 is not a string",
+    ),
+    "continuous actions": ({**FROZEN, "env": "Pendulum-v1"}, "these agents need discrete actions"),
+    "a module that raises": (
+        {**FROZEN, "labels": "raises:labels"},
+        "importing module 'raises' fails: ZeroDivisionError: division by zero",
+    ),
+    "no such module": (
+        {**FROZEN, "labels": "nowhere:labels"},
+        "'nowhere:labels': there is no module 'nowhere'",
+    ),
+    "a world registered twice": (
+        {"name": "twice:TWO/a"},
+        "world 'ring': this is the name of another world, made in module 'twice'",
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", ["run", "sweep"])
+@pytest.mark.parametrize(("problem", "words"), REFUSED.values(), ids=list(REFUSED))
+def test_bad_code_is_one_clear_error_of_both_commands(
+    tmp_path: Path, problem: dict[str, str], words: str, verb: str
+) -> None:
+    write_module(tmp_path, "mine", CLIFF)
+    write_module(tmp_path, "raises", "1 / 0\n")
+    write_module(tmp_path, "twice", TWICE)
+    entry = ", ".join(f"{key} = {json.dumps(value)}" for key, value in problem.items())
+    text = f'problems = [{{ {entry} }}]\nagents = ["qrm"]\nseeds = 1\n'
+    (tmp_path / "study.toml").write_text(text)
+    options = {"env": "--env", "task": "--task", "labels": "--labelling"}
+    given = [text for key, x in problem.items() for text in (options.get(key, ""), x) if text]
+    arguments = ["sweep", "study.toml"]
+    if verb == "run":
+        arguments = ["run", *given, "--agent", "qrm", "--save", "mine.run", "--log", "logs"]
+    before = {path.name for path in tmp_path.iterdir()}
+    command = [sys.executable, "-B", "-c", MAIN, *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.count("error: ") == 1
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 # --- from a folder outside the package

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -80,6 +81,68 @@ def test_they_stand_in_the_curves(study: Study, swept: Path) -> None:
     assert b"PPO (SB3)" in draw_curves(study, swept)
     assert learning_curves(study, swept, "return")["office/row/fetch", "PPO (SB3)"].high[-1] > 1.0
 
+
+# --- what the tools did not log
+
+RETURNS = OTHERS.replace("PPO", "DQN").replace("ppo/*.monitor", "returns").replace("SB3", "CSV")
+
+
+@pytest.fixture(scope="module")
+def both(folder: Path, swept: Path) -> Study:  # noqa: ARG001 (its runs are those of `swept`)
+    """A study with a tool that logged returns alone."""
+    (folder / "returns.csv").write_text("seed,step,return\n0,100,0.5\n0,200,1.5\n1,100,0.5\n")
+    return parsed(folder, GOOD + STOP + OTHERS + RETURNS)
+
+
+def test_the_column_of_the_threshold_is_there_if_no_run_has_reached_it(
+    folder: Path, tmp_path: Path
+) -> None:
+    study = parsed(folder, GOOD + STOP.replace("0.5", "1.0").replace("= 2", "= 6") + OTHERS)
+    qrmax.sweep(study, folder=tmp_path, workers=1, progress=False, only={"seed": 0})
+    page = study_table(study, tmp_path).markdown()
+    assert "| return [95 %] | threshold reached |" in page
+    assert "| PPO (SB3) | 2 | 1 [1 to 1] | 1.05 [1.05 to 1.05] | 0 of 2 |" in page
+    budget = parsed(folder, GOOD + 'stop = "budget"\n' + OTHERS)
+    qrmax.sweep(budget, folder=tmp_path, workers=1, progress=False, only={"seed": 0})
+    assert "threshold reached" not in study_table(budget, tmp_path).markdown()
+
+
+def test_a_page_says_which_tools_logged_no_success(both: Study, swept: Path) -> None:
+    page = study_table(both, swept).markdown()
+    assert "| DQN (CSV) | 2 | — | 1 [0.5 to 1.5] | — |" in page
+    assert page.count("No success rate was logged by DQN (CSV) on row fetch.") == 1
+    assert "No return was logged" not in page
+    table = page.index("| DQN (CSV) |")
+    assert table < page.index("No success rate was logged") < page.index("## Spread")
+
+
+def test_a_rule_that_cannot_be_judged_for_a_tool_gives_no_count(
+    folder: Path, tmp_path: Path
+) -> None:
+    study = parsed(folder, GOOD + 'stop = "exact"\n' + OTHERS)
+    qrmax.sweep(study, folder=tmp_path, workers=1, progress=False)
+    [line] = [x for x in study_table(study, tmp_path).markdown().splitlines() if "(SB3)" in x]
+    assert line.endswith("| 1.05 [1.05 to 1.05] | — |")
+
+
+def test_the_csv_has_the_final_policies_of_all(both: Study, swept: Path) -> None:
+    rows = [*csv.DictReader(study_table(both, swept).csv().splitlines())]
+    ours, ppo, dqn = rows
+    assert [row["label"] for row in rows] == ["qrmax", "PPO (SB3)", "DQN (CSV)"]
+    assert (ours["n"], ours["success"], ours["reached"]) == ("2", "0.0", "0")
+    assert (ppo["n"], ppo["success"], ppo["reached"]) == ("2", "1.0", "2")
+    assert (ppo["mean"], ppo["censored"], ppo["median"]) == ("450.0", "0", "")
+    assert (dqn["success"], dqn["reached"], dqn["mean"], dqn["censored"]) == ("", "", "", "")
+    assert (dqn["episode_return"], dqn["episode_return_high"]) == ("1.0", "1.5")
+
+
+def test_a_picture_warns_of_tools_that_it_leaves_out(both: Study, swept: Path) -> None:
+    with pytest.warns(qrmax.QRMaxWarning, match=r"DQN \(CSV\): no line .* logged no success"):
+        assert b"DQN" not in draw_curves(both, swept)
+    assert b"DQN (CSV)" in draw_curves(both, swept, measure="return")
+
+
+# --- what is wrong
 
 BAD = {
     "another problem": (OTHERS.replace("fetch", "fetsch"), "others[0].problem", "did you mean"),

@@ -13,6 +13,7 @@ import pytest
 
 import qrmax
 from outside_code import SARSA, write_module
+from qrmax.agents import registry
 from qrmax.errors import StudyError
 from qrmax.studies.study import Study
 from tiny_study import agents, parsed, write_tiny
@@ -108,6 +109,80 @@ def test_the_record_of_a_run_whose_agent_raises_ends_with_whose_line_it_was(
         assert error.splitlines()[-2].endswith(f"{module}.py, line 38)")
         assert error.splitlines()[-1].startswith("  38 | target = step.reward")
     assert capsys.readouterr().err.count(told) == 2
+
+
+# --- settings by name, reference and pattern
+
+
+def alpha(study: Study) -> float:
+    [cell] = [cell for cell in study.cells if cell.agent.endswith(":Sarsa")]
+    value: float = cell.settings["alpha"]
+    return value
+
+
+@pytest.mark.parametrize("key", ["{}:Sarsa", "{}:*", "sarsa", "sars*"])
+@pytest.mark.parametrize("table", ["settings", 'on."office/row/fetch"'])
+def test_settings_are_given_by_reference_by_name_and_by_pattern(
+    tmp_path: Path, module: str, table: str, key: str
+) -> None:
+    header = f'[{table}."{key.format(module)}"]\nalpha = 0.7\n'
+    assert alpha(parsed(tmp_path, agents(f'"qrm", "{module}:Sarsa"') + header)) == 0.7
+
+
+def test_a_registered_agent_is_also_known_by_its_reference(
+    tmp_path: Path, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+    parsed(tmp_path, agents(f'"{module}:Sarsa"'))
+    kind = type("Sarsa", (sys.modules[module].Sarsa,), {"name": "known", "__module__": module})
+    monkeypatch.setattr(sys.modules[module], "Sarsa", kind)
+    qrmax.register_agent(kind)
+    for key in ("known", f"{module}:Sarsa", f"{module}:*", "know?"):
+        for agent in ("known", f"{module}:Sarsa"):
+            text = agents(f'"{agent}"') + f'[settings."{key}"]\nalpha = 0.7\n'
+            assert alpha(parsed(tmp_path, text)) == 0.7, (key, agent)
+
+
+def test_a_reference_overrides_a_name_and_a_name_a_pattern(tmp_path: Path, module: str) -> None:
+    keys = {f"{module}:Sarsa": 0.3, "sarsa": 0.5, f"{module}:*": 0.7}  # written in this order
+    text = agents(f'"{module}:Sarsa"')
+    while keys:
+        tables = [f'[settings."{key}"]\nalpha = {value}\n' for key, value in keys.items()]
+        assert alpha(parsed(tmp_path, text + "".join(tables))) == next(iter(keys.values()))
+        del keys[next(iter(keys))]
+
+
+def test_a_protocol_names_agents_of_the_study_and_replaces_them(
+    tmp_path: Path, module: str
+) -> None:
+    text = agents(f'"{module}:Sarsa"') + "[protocols.fast.settings.sarsa]\nalpha = 0.7\n"
+    assert alpha(parsed(tmp_path, text, "fast")) == 0.7
+    text = agents(f'"{module}:Sarsa"') + '[protocols.other.agents]\nsarsa = "qrm"\n'
+    assert [cell.agent for cell in parsed(tmp_path, text, "other").cells] == ["qrm"]
+
+
+def test_an_inherited_name_does_not_take_the_settings_of_a_built_in_agent(
+    tmp_path: Path, module: str
+) -> None:
+    write_module(tmp_path, module, "from qrmax.agents.qrm import QRM\nclass Sarsa(QRM): pass\n")
+    text = agents(f'{{ agent = "{module}:Sarsa", label = "mine" }}')
+    assert alpha(parsed(tmp_path, text + "[settings.qrm]\nalpha = 0.7\n")) == 0.1
+
+
+def test_settings_of_agents_that_the_study_does_not_have_are_refused(
+    tmp_path: Path, module: str
+) -> None:
+    refused = {
+        "sarza": r"settings.sarza: unknown agent 'sarza'\n  did you mean 'sarsa'",
+        '"m:*"': r"settings.m:\*: unknown agent",
+        f'"{module}:*"': r"alhpa: unknown setting of sarsa 'alhpa'\n  did you mean 'alpha'",
+    }
+    for key, message in refused.items():
+        text = agents(f'"{module}:Sarsa"') + f"[settings.{key}]\nalhpa = 0.7\n"
+        with pytest.raises(StudyError, match=message):
+            parsed(tmp_path, text)
+    with pytest.raises(StudyError, match=r"agents\[0\]: unknown agent 'ucbvi-\*'"):
+        parsed(tmp_path, agents('"ucbvi-*"'))
 
 
 # --- in Python

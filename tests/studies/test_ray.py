@@ -21,6 +21,8 @@ from pathlib import Path
 import pytest
 
 import qrmax
+from command_line import run_apart
+from outside_code import CLIFF, CLIFF_STUDY, SARSA, write_module
 from qrmax.errors import MissingExtraError
 from qrmax.studies import ray_backend
 from ray_clusters import SECRET, Cluster, descendants, free_port
@@ -119,6 +121,26 @@ assert ray.get(ray.put(5)) == 5
     )
     assert done.returncode == 0, done.stderr
     assert_same_results(tmp_path / "results", quick / "results")
+
+
+@needs_ray
+def test_modules_beside_the_study_are_found_by_the_workers_of_a_cluster(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """An agent and an environment of one's own: the same results as with local workers."""
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    elsewhere.mkdir()
+    write_module(home, "own_cliff", CLIFF)
+    write_module(home, "own_agents", SARSA)
+    text = CLIFF_STUDY.format(module="own_cliff").replace("q-learning", "own_agents:Sarsa")
+    study = str(home / write_study(home, text))
+    with_ray = ["--backend", "ray", "--address", cluster.address]
+    for place, options in (("ray", with_ray), ("local", ["--workers", "2"])):
+        done = run_apart("sweep", study, "-o", place, *options, cwd=elsewhere, **SECRET)
+        assert (done.returncode, done.stdout) == (0, f"{place}: 4 runs done\n"), done.stderr
+    assert_same_results(elsewhere / "ray", elsewhere / "local")
+    assert {*qrmax.results(elsewhere / "ray")["agent"]} == {"qrm", "own_agents:Sarsa"}
 
 
 @needs_ray

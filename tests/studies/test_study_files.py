@@ -781,7 +781,7 @@ def test_a_study_of_ones_own_comes_back_too(folder: Path) -> None:
 
 def test_data_that_describe_no_study_are_refused(folder: Path) -> None:
     data = parsed(folder, GOOD).as_data()
-    for key in data.keys() - {"title", "about", "reference", "comparable"}:
+    for key in data.keys() - {"title", "about", "reference", "comparable", "file"}:
         with pytest.raises(StudyError, match="a part is missing"):
             Study.of({name: value for name, value in data.items() if name != key})
     with pytest.raises(StudyError, match="a part is missing"):
@@ -873,6 +873,11 @@ def test_these_ids_are_those_of_folders_that_exist(folder: Path) -> None:
 
 
 # --- the built-in studies
+
+
+def test_the_default_rule_of_continuous_problems_is_success(folder: Path) -> None:
+    text = problems('"continuous/line/ab"').replace('"qrmax"', '"bucket-qrmax"')
+    assert parsed(folder, text).training["stop"] == "success"
 
 
 def test_all_runs_of_table_4_have_ids_of_their_own() -> None:

@@ -186,5 +186,5 @@ def test_what_cannot_be_wrapped_is_refused(make: Callable[[], Any], message: str
 
 def test_a_label_that_is_none_is_refused_with_what_was_observed() -> None:
     envs = qrmax.VectorTaskWrapper(SyncVectorEnv([bare]), TASK, labels=lambda *_: "home")
-    with pytest.raises(GuardError, match=r"labels\(...\) returned is the string .* \(observed: "):
+    with pytest.raises(GuardError, match=r"labels\(...\) is the string .* \(observed: "):
         envs.reset(seed=0)

@@ -92,6 +92,7 @@ def plan_study(
                 "agents": study.agents,
                 "seeds": study.seeds,
                 "training": study.training,
+                "stop": study.stops,
                 "runs": len(study),
                 "done": found.done,
                 "failed": found.failed,
@@ -104,13 +105,6 @@ def plan_study(
             }
         )
         return
-    from qrmax.studies.work import LIMITS
-
-    rule = {k: v for k, v in study.training.items() if k not in LIMITS}
-    stop = rule.pop("stop")
-    if stop == "budget":
-        rule.clear()
-    how = ", ".join(f"{key} {value}" for key, value in rule.items())
     at_most = "at most " if wanted.at_most else "about "
     known = "if every run uses its budget" if wanted.at_most else "from the runs done so far"
     print_facts(
@@ -123,7 +117,7 @@ def plan_study(
             + (f" or {study.max_episodes:,} episodes" if study.max_episodes else "")
             + ", evaluated every "
             f"{study.training['evaluate_every']:,}",
-            "stop": f"{stop} ({how})" if how else stop,
+            "stop": _rules_text(study),
             "runs": f"{len(study):,}: {found.done:,} done, {found.failed:,} failed, "
             f"{found.left:,} left",
             "time": f"{at_most}{duration(wanted.seconds)} with {workers} workers, {known}"
@@ -150,6 +144,18 @@ def _warn_of_few_steps(study: Study) -> None:
             f"{study.max_episodes:,} episodes may take {needed:,} steps, but max_steps is "
             f"{study.max_steps:,}: the table leaves out runs that end before"
         )
+
+
+def _rules_text(study: Study) -> str:
+    """The stopping rules with their settings; with their problems if there are several."""
+    problems: dict[str, list[str]] = {}
+    for problem, rule in study.stops.items():
+        how = ", ".join(f"{key} {value}" for key, value in rule.items() if key != "stop")
+        text = "budget" if rule["stop"] == "budget" else f"{rule['stop']} ({how})"
+        problems.setdefault(text, []).append(problem)
+    if len(problems) == 1:
+        return next(iter(problems))
+    return "; ".join(f"{text} on {_short(tuple(names))}" for text, names in problems.items())
 
 
 def _short(names: tuple[str, ...]) -> str:

@@ -22,7 +22,6 @@ from qrmax.cli.print_run import print_run
 from qrmax.cli.problems import (
     agent_option,
     check_agent,
-    is_continuous,
     make_problem,
     problem_options,
     usual_agent,
@@ -254,22 +253,20 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
             raise click.UsageError(f"--{name} and --set {name}=... are the same: give one of them.")
         settings |= {} if value is None else {name: value}
     check_agent(agent)
-    continuous = is_continuous(options["problem"])
     given_env = EnvironmentOptions(**{name: options.pop(name) for name in OF_ENVIRONMENTS})
     env = make_environment_of(given_env, options, _read_value)
     problem = make_problem(**options) if env is None else env
 
     from qrmax.agents.outside import is_outside
     from qrmax.planning.compile_notice import compile_notice
+    from qrmax.training.domains.domain_kinds import domain_kind
     from qrmax.training.run import make_session  # all this takes a second to import
     from qrmax.training.stopping import as_rule
     from qrmax.training.warm_up import warm_up
 
     given = {key: value for key, value in rule.items() if value is not None}
     if stop is None:
-        stop = "success" if continuous else "exact"
-        if env is not None:
-            stop = "reaches" if env.machine.success else "budget"
+        stop = domain_kind(problem).default_rule(problem.machine)
     _check_rule(stop, given)
     session = make_session(
         agent,

@@ -72,7 +72,7 @@ class Labelling:
         self.of_observations = labels
         self.of_transitions = transition_labels
         what = "labels" if transition_labels is None else "transition_labels"
-        self._where = f"what {what}(...) returned"
+        self._where = f"the result of {_name(given) or what}(...)"
 
     def start(self, observation: Any, info: Info) -> tuple[int, Reading]:
         """The machine state at the start of an episode, and the label read.
@@ -96,3 +96,9 @@ class Labelling:
             return self.reader.read(returned, self._where)
         except GuardError as error:
             raise GuardError(f"{error} (observed: {shown(observation)})") from None
+
+
+def _name(function: Any) -> str:
+    """The name of a function of a module; empty for others, such as a lambda."""
+    name: str = getattr(function, "__qualname__", "<none>")
+    return "" if "<" in name else f"{function.__module__}.{name}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from qrmax.errors import ParameterError, check_choice
+from qrmax.errors import ParameterError, check_choice, warn
 from qrmax.planning.arrays import FloatArray
 from qrmax.report.drawing import FORMATS
 from qrmax.studies.learning_curves import curves, with_others
@@ -56,9 +56,11 @@ def default_measure(study: Study) -> str:
     'value'
     """
     sampled = any(isinstance(cell.problem, Environment) for cell in study.cells)
-    if study.training["stop"] == "reaches" and study.training.get("success") is None:
+    rules = study.stops.values()
+    if any(rule["stop"] == "reaches" and rule["success"] is None for rule in rules):
         return "return"
-    return "success" if sampled or study.training["stop"] in ("success", "reaches") else "value"
+    rates = any(rule["stop"] in ("success", "reaches") for rule in rules)
+    return "success" if sampled or rates else "value"
 
 
 def learning_curves(
@@ -131,6 +133,7 @@ def draw_curves(
     check_choice("format", kind, FORMATS)
     measure = default_measure(study) if measure is None else measure
     lines = learning_curves(study, folder, measure)
+    _warn_of_others(study, lines, measure)
     problems = [name for name in study.problems if any(name == problem for problem, _ in lines)]
     columns = min(len(problems), PANELS_IN_A_ROW)
     rows = math.ceil(len(problems) / columns)
@@ -156,6 +159,14 @@ def draw_curves(
         frameon=False,
     )
     return picture_of(figure, kind)
+
+
+def _warn_of_others(study: Study, lines: dict[tuple[str, str], Line], measure: str) -> None:
+    """Warn of the runs of other tools that have no line."""
+    absent = [x.marked for x in study.others if (x.problem, x.marked) not in lines]
+    if absent:
+        names = ", ".join(dict.fromkeys(absent))
+        warn(f"{names}: no line in the picture, as the tool logged no {measure}")
 
 
 def _draw_panel(

@@ -107,7 +107,8 @@ class Final(NamedTuple):
     n: int
     success: Estimate | None
     episode_return: Estimate | None
-    reached: int  # runs that met the stopping rule
+    judged: int  # runs that are known to have met the stopping rule, or not
+    reached: int  # runs that met it
     steps: Estimate | None  # the mean of those
 
 
@@ -201,6 +202,7 @@ def _finals(runs: Mapping[tuple[str, str], list[Run]], layout: Layout) -> Iterat
             success = [run.success for run in done if run.success is not None]
             returns = [run.episode_return for run in done if run.episode_return is not None]
             steps = [float(run.steps) for run in done if run.reached and run.steps is not None]
+            judged = [run for run in done if run.reached is not None]
             if done:
                 yield Final(
                     problem,
@@ -208,6 +210,7 @@ def _finals(runs: Mapping[tuple[str, str], list[Run]], layout: Layout) -> Iterat
                     n=len(done),
                     success=_mean(success),
                     episode_return=_mean(returns),
+                    judged=len(judged) if problem in layout.thresholds else 0,
                     reached=len(steps),
                     steps=_mean(steps),
                 )

@@ -39,6 +39,7 @@ class Layout:
     compare: bool = False  # show deviations from the reference
     shows_success: bool = False  # show the success rates of the last policies
     shows_final: bool = False  # show success and return of all last policies
+    thresholds: tuple[str, ...] = ()  # problems whose runs have a stopping rule to meet
     others: tuple[str, ...] = ()  # runs of other tools, of which only the last policies are shown
 
     def __post_init__(self) -> None:

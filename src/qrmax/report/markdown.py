@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from qrmax.report.findings import Findings, Improvement
+from qrmax.report.findings import Final, Findings, Improvement
 from qrmax.report.wording import (
     ABSENT,
     counted,
@@ -135,17 +135,37 @@ def _final_policies(findings: Findings) -> Iterator[str]:
     yield "## Final policies"
     yield FINAL + (OTHERS if findings.layout.others else "")
     names = ["problem", "learner", "n", "success [95 %]", "return [95 %]"]
-    any_reached = any(final.reached for final in findings.finals)
-    lines = [*_head([*names, *["threshold reached"][:any_reached]], left=2)]
+    has_threshold = bool(findings.layout.thresholds)
+    lines = [*_head([*names, *["threshold reached"] * has_threshold], left=2)]
     for final in findings.finals:
         name = findings.layout.short_name(final.problem)
         texts = [share_text(final.success), share_text(final.episode_return)]
-        reached = f"{final.reached} of {final.n}"
-        if final.steps is not None:
-            reached += f", after {estimate_text(final.steps)} {findings.layout.unit}"
-        texts += [reached][:any_reached]
-        lines.append(_line([name, final.label, str(final.n), *texts]))
+        texts += [_reached_text(final, findings.layout.unit)] * has_threshold
+        lines.append(_line([name, final.label, str(final.n), *(text or ABSENT for text in texts)]))
     yield "\n".join(lines)
+    yield " ".join(_unlogged(findings))
+
+
+def _reached_text(final: Final, unit: str) -> str:
+    """The runs that met the stopping rule, and their steps; empty if that is not known."""
+    if not final.judged:
+        return ""
+    after = "" if final.steps is None else f", after {estimate_text(final.steps)} {unit}"
+    return f"{final.reached} of {final.judged}{after}"
+
+
+def _unlogged(findings: Findings) -> Iterator[str]:
+    """Notes on what other tools have not logged."""
+    layout = findings.layout
+    theirs = [final for final in findings.finals if final.label in layout.others]
+    for what, name in (("success rate", "success"), ("return", "episode_return")):
+        lacking = [
+            f"{final.label} on {layout.short_name(final.problem)}"
+            for final in theirs
+            if getattr(final, name) is None
+        ]
+        if lacking:
+            yield f"No {what} was logged by {', '.join(lacking)}."
 
 
 def _spread(findings: Findings) -> Iterator[str]:

@@ -12,8 +12,7 @@ from qrmax.planning.value_iteration import solve
 from qrmax.report.layout import Layout
 from qrmax.report.tables import Table, make_table
 from qrmax.report.wording import counted
-from qrmax.studies.library import SUFFIX, study_names
-from qrmax.studies.other_runs import first_reached
+from qrmax.studies.other_runs import first_reached, is_judged
 from qrmax.studies.problem_specs import CatalogProblem, Environment, PythonProblem
 from qrmax.studies.results import results
 from qrmax.studies.study import Study
@@ -64,7 +63,9 @@ def _others(study: Study) -> pl.DataFrame:
     rows = []
     for other in study.others:
         for run in other.runs:
-            first = first_reached(run, study.training) if _reaches(study) else None
+            rule = study.stops[other.problem]
+            judged = study.max_episodes is None and is_judged(run, rule)
+            first = first_reached(run, rule) if judged else None
             last = run.curve[-1]
             rows.append(
                 {
@@ -72,7 +73,7 @@ def _others(study: Study) -> pl.DataFrame:
                     "label": other.marked,
                     "seed": run.seed,
                     "status": "done",
-                    "reached": first is not None,
+                    "reached": first is not None if judged else None,
                     "steps": study.max_steps if first is None else first,
                     "max_steps": study.max_steps,
                     "success": last.success,
@@ -87,10 +88,6 @@ def _others(study: Study) -> pl.DataFrame:
         "episode_return": polars.Float64,
     }
     return polars.DataFrame(rows, schema=kinds, orient="row")
-
-
-def _reaches(study: Study) -> bool:
-    return study.training["stop"] == "reaches" and study.max_episodes is None
 
 
 def _ran_out_of_steps(most: int) -> pl.Expr:
@@ -111,9 +108,7 @@ def _in_episodes(runs: pl.DataFrame, most: int) -> pl.DataFrame:
 
 def study_layout(study: Study) -> Layout:
     """The layout of the table of a study."""
-    protocol = f" --protocol {study.protocol}" if study.protocol else ""
     title = study.title or study.name
-    name = study.name if study.name in study_names() else f"{study.name}{SUFFIX}"
     published = {
         problem: (row[LENGTH], row[SUCCESS] / 100.0)
         for problem, row in study.reference.items()
@@ -123,8 +118,8 @@ def study_layout(study: Study) -> Layout:
     others = tuple(dict.fromkeys(other.marked for other in study.others))
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
-        about=" ".join(part for part in (study.about, evaluation_criteria(study)) if part),
-        command=f"qrmax sweep {name}{protocol}",
+        about=" ".join(filter(None, (study.about, evaluation_criteria(study), _rules(study)))),
+        command=_command(study),
         seeds=study.seeds,
         unit="steps" if study.max_episodes is None else "episodes",
         problems=study.problems,
@@ -143,10 +138,19 @@ def study_layout(study: Study) -> Layout:
         },
         optimum_reference=published,
         compare=study.comparable,
-        shows_success=study.training["stop"] == "success",
+        shows_success=any(rule["stop"] == "success" for rule in study.stops.values()),
         shows_final=bool(others) or any(isinstance(spec, Environment) for spec in specs.values()),
         others=others,
+        thresholds=tuple(p for p, rule in study.stops.items() if rule["stop"] != "budget"),
     )
+
+
+def _command(study: Study) -> str:
+    """The command that sweeps a study; the call, if it was made in Python."""
+    if study.file is None:
+        protocol = f", protocol={study.protocol!r}" if study.protocol else ""
+        return f"qrmax.sweep(qrmax.Study(..., name={study.name!r}{protocol}))"
+    return f"qrmax sweep {study.file}" + (f" --protocol {study.protocol}" if study.protocol else "")
 
 
 def evaluation_criteria(study: Study) -> str:
@@ -175,6 +179,17 @@ def evaluation_criteria(study: Study) -> str:
         "Each learner is evaluated by its own objective, relative to the optimal policy for it: "
         f"{'; '.join(parts)}.{lengths}"
     )
+
+
+def _rules(study: Study) -> str:
+    """The stopping rules, if they are not the same for all problems."""
+    problems: dict[str, list[str]] = {}
+    for problem, rule in study.stops.items():
+        problems.setdefault(rule["stop"], []).append(problem)
+    if len(problems) == 1:
+        return ""
+    parts = [f"{name} on {_listed(labels)}" for name, labels in problems.items()]
+    return f"Stopping rules: {'; '.join(parts)}."
 
 
 def _listed(names: list[str]) -> str:

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from qrmax.report.findings import Cell, Findings
+from qrmax.report.findings import Cell, Final, Findings
 
 Field = str | int | float | None
 
@@ -18,6 +18,8 @@ def text(findings: Findings) -> str:
     censored median or IQM is `inf`, which CSV readers parse as a number. `resolution` is the steps
     between evaluations, empty if unknown: steps are up to as many too large, and the lower ends of
     confidence intervals account for that. `off_by` is relative to the reference: 0.1 is 10 % more.
+    Studies on environments, and those with runs of other tools, have the final policies as well:
+    means of `success` and `episode_return`, and the number of runs that have `reached` the rule.
     """
     rows = list(_rows(findings))
     file = io.StringIO()
@@ -28,9 +30,18 @@ def text(findings: Findings) -> str:
 
 
 def _rows(findings: Findings) -> Iterator[dict[str, Field]]:
+    finals = {(final.problem, final.label): final for final in findings.finals}
     for problem in findings.layout.problems:
-        for label, cell in zip(findings.layout.labels, findings.row(problem), strict=True):
-            yield {"problem": problem, "label": label, **_numbers(cell)}
+        for label in (*findings.layout.labels, *findings.layout.others):
+            cell, final = findings.cells.get((problem, label)), finals.get((problem, label))
+            if cell is not None:
+                numbers = _numbers(cell)
+            elif final is not None:
+                numbers = _numbers_of_others(final)
+            else:  # another tool's, on other problems
+                continue
+            last = _last_policies(final) if finals else {}
+            yield {"problem": problem, "label": label, **numbers, **last}
 
 
 def _numbers(cell: Cell) -> dict[str, Field]:
@@ -58,3 +69,22 @@ def _numbers(cell: Cell) -> dict[str, Field]:
         "reference": cell.reference,
         "off_by": cell.off_by,
     }
+
+
+def _numbers_of_others(final: Final) -> dict[str, Field]:
+    """The numbers of another tool's runs, as far as they are known."""
+    nothing = _numbers(Cell(steps=None, summary=None, failed=0, missing=0, reference=None))
+    return {
+        **nothing,
+        "n": final.n,
+        "censored": final.judged - final.reached if final.judged else None,
+        "mean": final.steps.value if final.steps else None,
+    }
+
+
+def _last_policies(final: Final | None) -> dict[str, Field]:
+    found: dict[str, Field] = {}
+    for name in ("success", "episode_return"):
+        mean = getattr(final, name, None) or (None, None, None)
+        found |= dict(zip((name, f"{name}_low", f"{name}_high"), mean, strict=True))
+    return {**found, "reached": final.reached if final and final.judged else None}

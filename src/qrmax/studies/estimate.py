@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from qrmax.errors import QRMaxWarning
 from qrmax.studies.store import Store
-from qrmax.studies.study import Cell, RunSpec, Study
-from qrmax.studies.work import LIMITS, curve_as_parquet
+from qrmax.studies.study import LIMITS, Cell, RunSpec, Study
+from qrmax.studies.work import curve_as_parquet
 from qrmax.training.run import make_session
 from qrmax.training.stopping import as_rule
 
@@ -107,7 +107,7 @@ def estimate(study: Study, store: Store, workers: int) -> Estimate:
 
 def _steps_per_second(study: Study, cell: Cell) -> float:
     """Measure the steps per second of the beginning of a run, evaluations included."""
-    training = dict(study.training)
+    training = study.training_of(cell)
     plain = {key: training.pop(key) for key in LIMITS if key in training}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QRMaxWarning)

@@ -55,15 +55,17 @@ from qrmax.errors import (
 from qrmax.plugins import make_importable
 from qrmax.seeding import check_seed
 from qrmax.source import Source
+from qrmax.studies.agent_names import listed_agents
 from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, study_names
 from qrmax.studies.other_runs import read_others
 from qrmax.studies.outside_code import agent_origin, mentions_code
 from qrmax.studies.precedence import PROTOCOL_KEYS, AgentEntry, Layer, Layers, read_layer
 from qrmax.studies.problem_entries import MadeProblem, as_data, read_problems
-from qrmax.studies.problem_specs import Environment
 from qrmax.studies.reading import Mistakes, Table
 from qrmax.studies.reference_table import Reference, read_reference
 from qrmax.studies.study import Cell, Study
+from qrmax.training.domains.domain import Domain
+from qrmax.training.domains.domain_kinds import domain_kind
 from qrmax.training.run import MAX_STEPS, make_session
 from qrmax.training.stopping import StoppingRule, as_rule
 
@@ -95,13 +97,15 @@ def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> St
     Raises a `StudyError` that lists all mistakes of the file.
     """
     source = Source.find(study, "study", STUDIES, SUFFIX)
-    name = str(study) if str(study) in study_names() else Path(source.name).stem
-    return parse_study(source, name, protocol)
+    if str(study) in study_names():
+        return parse_study(source, str(study), protocol).changed(file=str(study))
+    return parse_study(source, Path(source.name).stem, protocol)
 
 
 def parse_study(source: Source, name: str, protocol: str | None = None) -> Study:
     """Read a study from TOML text; file paths are relative to the source's name."""
-    return expand(_parse_toml(source), source.name, name, protocol)
+    study = expand(_parse_toml(source), source.name, name, protocol)
+    return study.changed(file=Path(source.name).name)
 
 
 def expand(data: Mapping[str, Any], origin: str, name: str, protocol: str | None = None) -> Study:
@@ -136,13 +140,9 @@ class _Expansion:
         self.max_steps: int = self.layers.said("max_steps", MAX_STEPS)
         self.max_episodes: int | None = self.layers.said("max_episodes")
         self.evaluate_every: int = self.layers.said("evaluate_every", EVALUATE_EVERY)
-        self.rule: StoppingRule = self.layers.said("stop", as_rule("exact"))
         self.seeds = self._seeds()
         self.problems = read_problems(table, self.layers, self.beside)
-        if all(isinstance(made.spec, Environment) for made in self.problems):
-            # environments have no known optimum to compare with
-            succeeds = all(made.problem.machine.success for made in self.problems)
-            self.rule = self.layers.said("stop", as_rule("reaches" if succeeds else "budget"))
+        self.rules = self._rules()
         self._refuse_contradictions()
         self._refuse_unused(self.problems)
         self.reference = self._reference()
@@ -172,19 +172,20 @@ class _Expansion:
                 # only if given, so that the ids of other runs stay the same
                 **({} if self.max_episodes is None else {"max_episodes": self.max_episodes}),
                 "evaluate_every": self.evaluate_every,
-                "stop": self.rule.name,
-                **as_data(self.rule),
+                **self._shared_rule(),
             },
             reference=self.reference,
             others=tuple(self.others),
+            file=None,
         )
 
     def _layers(self) -> list[Layer]:
         """The layers that apply, in increasing precedence; all layers are read and checked."""
         own: dict[str, Layer] = {}
-        study = read_layer(self.table)
+        self.listed = listed_agents(self.table.raw_data())
+        study = read_layer(self.table, self.listed)
         for name, table in self.table.tables("protocols"):
-            own[name] = read_layer(table)
+            own[name] = read_layer(table, self.listed)
             table.refuse_rest(PROTOCOL_KEYS)
         self.own = own
         built_in, wanted = protocol_names(), self.protocol
@@ -200,25 +201,47 @@ class _Expansion:
 
     def _built_in(self, name: str) -> Layer:
         data = _parse_toml(Source.read(PROTOCOLS / f"{name}{SUFFIX}"))
-        return read_layer(Table(data, f"protocol {name}", self.mistakes))
+        return read_layer(Table(data, f"protocol {name}", self.mistakes), self.listed)
 
     def _agents(self) -> list[AgentEntry]:
         if self.layers.said("agents") is None and not self.mistakes.concern("agents"):
             self.mistakes.add("agents", "is missing; needed: at least one agent")
         return self.layers.agents()
 
+    def _rules(self) -> dict[str, StoppingRule]:
+        """The stopping rule of each problem: the one given, or the default of its kind.
+
+        Problems of a kind have one rule: the budget if the defaults for their tasks differ.
+        """
+        given: StoppingRule | None = self.layers.said("stop")
+        defaults: dict[type[Domain], set[str]] = {}
+        for _, problem in self.problems:
+            kind = domain_kind(problem)
+            defaults.setdefault(kind, set()).add(kind.default_rule(problem.machine))
+        of_kind = {
+            kind: given or as_rule("budget" if len(names) > 1 else min(names))
+            for kind, names in defaults.items()
+        }
+        return {spec.label: of_kind[domain_kind(problem)] for spec, problem in self.problems}
+
+    def _shared_rule(self) -> dict[str, Any]:
+        """The rule of all problems, as plain data; empty if it is not the same for all."""
+        first, *others = dict.fromkeys(self.rules.values())
+        return {} if others else rule_data(first)
+
     def _refuse_contradictions(self) -> None:
         """Refuse a stopping rule that can never be met."""
-        rule, most, every = self.rule, self.max_steps, self.evaluate_every
+        most, every = self.max_steps, self.evaluate_every
         if self.mistakes.concern("stop", "max_steps", "evaluate_every"):
             return
-        if rule.name != "budget" and most // every < rule.in_a_row:
-            self.mistakes.add(
-                "stop",
-                f"contradicts max_steps and evaluate_every: the rule {rule.name!r} needs "
-                f"{rule.in_a_row} checks in a row, but {most} steps with a check every {every} "
-                f"have {most // every}",
-            )
+        for rule in dict.fromkeys(self.rules.values()):
+            if rule.name != "budget" and most // every < rule.in_a_row:
+                self.mistakes.add(
+                    "stop",
+                    f"contradicts max_steps and evaluate_every: the rule {rule.name!r} needs "
+                    f"{rule.in_a_row} checks in a row, but {most} steps with a check every "
+                    f"{every} have {most // every}",
+                )
 
     def _seeds(self) -> list[int]:
         """The seeds: a count, or a list."""
@@ -272,7 +295,7 @@ class _Expansion:
 
     def _cell(self, made: MadeProblem, entry: AgentEntry) -> Cell:
         settings = self.layers.settings(entry, made.spec.label)
-        rule = None if self.mistakes else self.rule
+        rule = None if self.mistakes else self.rules[made.spec.label]
         try:
             with warnings.catch_warnings():
                 if self.mistakes:  # the study is refused in any case
@@ -289,7 +312,13 @@ class _Expansion:
             agent=entry.agent if source is None else f"{source['module']}:{source['class']}",
             settings=as_data(config),
             source=source,
+            stop=None if self._shared_rule() else rule_data(self.rules[made.spec.label]),
         )
+
+
+def rule_data(rule: StoppingRule) -> dict[str, Any]:
+    """A stopping rule as plain data, under the keys of `training`."""
+    return {"stop": rule.name, **as_data(rule)}
 
 
 def _check_seeds(items: Sequence[tuple[str, Any]], mistakes: Mistakes) -> list[int]:

@@ -74,22 +74,35 @@ def read_others(
     return found
 
 
-def first_reached(run: ForeignRun, training: Mapping[str, Any]) -> int | None:
+def is_judged(run: ForeignRun, rule: Mapping[str, Any]) -> bool:
+    """Whether the tool logged all that a stopping rule, as plain data, has thresholds for."""
+    return (
+        rule["stop"] == "reaches"
+        and rule["discounted_return"] is None
+        and all(
+            any(getattr(point, name) is not None for point in run.curve) for name in goals(rule)
+        )
+    )
+
+
+def first_reached(run: ForeignRun, rule: Mapping[str, Any]) -> int | None:
     """The steps to the threshold of the rule `reaches`; None if the run never meets it."""
-    goals = {
-        name: training[name]
-        for name in ("success", "episode_return")
-        if training.get(name) is not None
-    }
+    wanted = goals(rule)
     streak: list[int] = []
     for point in run.curve:
-        values = [getattr(point, name) for name in goals]
-        pairs = zip(values, goals.values(), strict=True)
-        passes = bool(goals) and all(x is not None and x >= goal for x, goal in pairs)
+        values = [getattr(point, name) for name in wanted]
+        pairs = zip(values, wanted.values(), strict=True)
+        passes = bool(wanted) and all(x is not None and x >= goal for x, goal in pairs)
         streak = [*streak, point.step] if passes else []
-        if len(streak) >= training["in_a_row"]:
+        if len(streak) >= rule["in_a_row"]:
             return streak[0]
     return None
+
+
+def goals(rule: Mapping[str, Any]) -> dict[str, float]:
+    """The thresholds of the rule `reaches` on what other tools log."""
+    names = ("success", "episode_return")
+    return {name: rule[name] for name in names if rule.get(name) is not None}
 
 
 def _read(entry: Table, problems: Sequence[str], beside: Path, every: int) -> OtherRuns | None:

@@ -10,8 +10,9 @@ There is one rule of precedence. From lowest to highest:
     6. the entry itself, in `problems` or `agents`
 
 In each of 3 to 5, `[on."problem".agent]` overrides `[settings.agent]`, and a name overrides a
-pattern; of two patterns the later one wins. Of the settings under a pattern, and the options under
-`[world]`, each agent or world takes those that it has.
+pattern; of two patterns the later one wins. An agent from outside the library has two names, the
+one it declares and `module:Class`, which overrides the other. Of the settings under a pattern, and
+the options under `[world]`, each agent or world takes those that it has.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, TypeVar
 
-from qrmax.agents.registry import agent_class, agent_names, default_settings, make_config
+from qrmax.agents.registry import agent_class, default_settings, make_config
 from qrmax.errors import QRMaxError, UnknownNameError, check_count
+from qrmax.studies.agent_names import Listed, agents_called, names_of
 from qrmax.studies.outside_code import check_agent
 from qrmax.studies.reading import Table, as_entry
 from qrmax.training.stopping import StoppingRule, as_rule, make_rule
@@ -89,7 +91,10 @@ class Layers:
             name: agent for layer in self.layers for name, agent in layer.stand_ins.items()
         }
         entries: Sequence[AgentEntry] = self.said("agents", ())
-        return [replace(entry, agent=stand_ins.get(entry.name, entry.name)) for entry in entries]
+        return [
+            replace(entry, agent=[entry.name, *_fitting(stand_ins, names_of(entry.name))][-1])
+            for entry in entries
+        ]
 
     def settings(self, entry: AgentEntry, problem: str) -> dict[str, Any]:
         """The settings of an agent on the problem of this label."""
@@ -112,17 +117,17 @@ class Layers:
         }
 
 
-def read_layer(table: Table) -> Layer:
-    """Read the keys that protocols and studies share."""
+def read_layer(table: Table, own: Listed) -> Layer:
+    """Read the keys that protocols and studies share; `own` are the agents that the study lists."""
     listed = isinstance(table.raw("agents"), list)
     return Layer(
         path=table.path,
         about=table.text("about"),
         comparable=table.flag("comparable"),
         agents=_read_agents(table) if listed else None,
-        stand_ins={} if listed else _read_stand_ins(table),
-        settings=_read_settings(table.tables("settings")),
-        on={problem: _read_settings(inner.tables()) for problem, inner in table.tables("on")},
+        stand_ins={} if listed else _read_stand_ins(table, own),
+        settings=_read_settings(table.tables("settings"), own),
+        on={problem: _read_settings(inner.tables(), own) for problem, inner in table.tables("on")},
         world=table.table("world").checked_rest(check_option),
         gamma=_read_gamma(table),
         stop=_read_rule(table),
@@ -140,10 +145,10 @@ def is_pattern(text: str) -> bool:
 
 
 def _of_agent(by_agent: BySettings, entry: AgentEntry) -> dict[str, Any]:
-    """Return the settings given under an agent's name, the name it replaces, or a pattern."""
+    """Return the settings given under an agent's names, those it replaces, or a pattern."""
     known = default_settings(entry.agent)
     found: dict[str, Any] = {}
-    for settings in _fitting(by_agent, [entry.name, entry.agent]):
+    for settings in _fitting(by_agent, [*names_of(entry.name), *names_of(entry.agent)]):
         found |= {key: value for key, value in settings.items() if key in known}
     return found
 
@@ -172,7 +177,7 @@ def _read_agents(table: Table) -> list[AgentEntry]:
         agent, label = inner.text("agent"), inner.text("label")
         if "agent" not in inner:
             mistakes.add(inner.place("agent"), "is missing")
-        settings = None if agent is None else _checked_settings(inner, agent)
+        settings = None if agent is None else _entry_settings(inner, agent)
         if label is None and agent is not None:
             label = agent if settings is None else agent_class(agent).name
         if label is not None and label in labels:
@@ -185,7 +190,7 @@ def _read_agents(table: Table) -> list[AgentEntry]:
     return entries
 
 
-def _read_stand_ins(table: Table) -> dict[str, str]:
+def _read_stand_ins(table: Table, own: Listed) -> dict[str, str]:
     """The table `[agents]` of a protocol: `qrmax = "qrmax-published"`."""
     if not isinstance(table.raw("agents"), dict):
         table.items("agents")  # notes a value that is no list either
@@ -194,33 +199,30 @@ def _read_stand_ins(table: Table) -> dict[str, str]:
     for name in inner.rest():
         agent = inner.text(name)
         with table.mistakes.at(inner.place(name)):
-            check_agent(name)
+            agents_called(name, own)
             if agent is not None:
                 check_agent(agent)
                 found[name] = agent
     return found
 
 
-def _read_settings(by_agent: Iterable[tuple[str, Table]]) -> dict[str, dict[str, Any]]:
+def _read_settings(by_agent: Iterable[tuple[str, Table]], own: Listed) -> dict[str, dict[str, Any]]:
     """Settings by agent, or by a pattern of agents."""
-    found = {name: _checked_settings(inner, name) for name, inner in by_agent}
-    return {name: settings for name, settings in found.items() if settings is not None}
+    found = {}
+    for name, inner in by_agent:
+        with inner.mistakes.at(inner.path):
+            agents = agents_called(name, own)
+            for agent in () if is_pattern(name) else agents:
+                check_agent(agent)
+            found[name] = inner.checked_rest(partial(_accepted_by_one, agents=agents))
+    return found
 
 
-def _checked_settings(table: Table, agent: str) -> dict[str, Any] | None:
-    """The settings in a table that the agent accepts; None if there is no such agent.
-
-    Under a pattern, at least one of the matching agents must accept the setting.
-    """
-    if not is_pattern(agent):
-        if not table.mistakes.pass_at(table.path, partial(check_agent, agent)):
-            return None
-        return table.checked_rest(lambda one: make_config(agent, one))
-    fitting = [name for name in agent_names() if fnmatchcase(name, agent)]
-    if not fitting:
-        table.mistakes.add(table.path, str(UnknownNameError("agent", agent, agent_names())))
+def _entry_settings(table: Table, agent: str) -> dict[str, Any] | None:
+    """The settings in an entry that its agent accepts; None if there is no such agent."""
+    if not table.mistakes.pass_at(table.path, partial(check_agent, agent)):
         return None
-    return table.checked_rest(lambda one: _accepted_by_one(one, fitting))
+    return table.checked_rest(partial(make_config, agent))
 
 
 def _accepted_by_one(one: dict[str, Any], agents: Sequence[str]) -> None:
@@ -229,7 +231,8 @@ def _accepted_by_one(one: dict[str, Any], agents: Sequence[str]) -> None:
     having = [agent for agent in agents if setting in default_settings(agent)]
     if not having:
         known = {name for agent in agents for name in default_settings(agent)}
-        raise UnknownNameError(f"setting of {', '.join(agents)}", setting, known)
+        names = dict.fromkeys(agent_class(agent).name for agent in agents)
+        raise UnknownNameError(f"setting of {', '.join(names)}", setting, known)
     _any_of([partial(make_config, agent, one) for agent in having])
 
 

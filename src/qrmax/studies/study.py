@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from qrmax.training.stopping import StoppingRule
 
 ID_LENGTH = 16  # hexadecimal digits: collisions are unlikely among a billion runs
+LIMITS = ("max_steps", "max_episodes", "evaluate_every")
+"""The settings of training besides the seed and the stopping rule."""
 FILTERS = ("problem", "agent", "seed")
 
 
@@ -36,6 +38,7 @@ class Cell:
     agent: str  # its name, or module:Class
     settings: Mapping[str, Any]  # all of them, defaults included
     source: Mapping[str, str] | None = None  # the origin of an agent from outside the library
+    stop: Mapping[str, Any] | None = None  # the stopping rule, if problems have different ones
 
     def as_data(self) -> dict[str, Any]:
         """Everything that results depend on, as plain data; labels are excluded."""
@@ -92,11 +95,13 @@ class Study:
     about: str
     cells: tuple[Cell, ...]
     seeds: tuple[int, ...]
-    training: Mapping[str, Any]  # max_steps, evaluate_every, and the stopping rule
+    training: Mapping[str, Any]  # max_steps, evaluate_every, and a rule that all problems share
     # published reference values, by problem and then by agent's label
     reference: Mapping[str, Mapping[str, float]]
     comparable: bool  # whether those were measured under the same protocol
     others: tuple[OtherRuns, ...]  # runs of other tools, for tables and curves
+    # its name or file, as `qrmax sweep` takes it; None for a study made in Python
+    file: str | None = field(compare=False)
 
     def __init__(
         self,
@@ -154,7 +159,7 @@ class Study:
     def of_parts(cls, **parts: Any) -> Study:
         """Make a study from its fields, by name."""
         study = object.__new__(cls)
-        missing = {field.name for field in fields(cls)} ^ parts.keys()
+        missing = {each.name for each in fields(cls)} ^ parts.keys()
         if missing:
             raise TypeError(f"missing or unknown: {', '.join(sorted(missing))}")
         study._take(parts)
@@ -196,6 +201,20 @@ class Study:
         """The budget of a run in steps."""
         return int(self.training["max_steps"])
 
+    def training_of(self, cell: Cell) -> dict[str, Any]:
+        """The parameters of training in a cell, its stopping rule included."""
+        return {**self.training, **(cell.stop or {})}
+
+    @property
+    def stops(self) -> dict[str, dict[str, Any]]:
+        """The stopping rules as plain data, by problem."""
+        return {
+            cell.problem.label: {
+                key: value for key, value in self.training_of(cell).items() if key not in LIMITS
+            }
+            for cell in self.cells
+        }
+
     def __len__(self) -> int:
         return len(self.cells) * len(self.seeds)
 
@@ -203,7 +222,7 @@ class Study:
         """All runs, seed by seed, so that one of every kind is done early."""
         for seed in self.seeds:
             for cell in self.cells:
-                yield RunSpec(cell, seed, self.training)
+                yield RunSpec(cell, seed, self.training_of(cell))
 
     def only(
         self, *, problem: Sequence[str] = (), agent: Sequence[str] = (), seed: Sequence[str] = ()
@@ -228,12 +247,18 @@ class Study:
         """The study as plain data."""
         return {
             "name": self.name,
+            "file": self.file,
             "protocol": self.protocol,
             "title": self.title,
             "about": self.about,
             "problems": {cell.problem.label: cell.problem.as_data() for cell in self.cells},
             "cells": [
-                {**cell.as_data(), "problem": cell.problem.label, "label": cell.label}
+                {
+                    **cell.as_data(),
+                    "problem": cell.problem.label,
+                    "label": cell.label,
+                    "stop": cell.stop,
+                }
                 for cell in self.cells
             ],
             "seeds": list(self.seeds),
@@ -258,6 +283,7 @@ class Study:
                 "cells": cells,
                 "seeds": tuple(data["seeds"]),
                 "others": tuple(map(OtherRuns.of, data["others"])),
+                "file": data.get("file", f"{data['name']}.toml"),  # earlier folders lack it
             }
             return Study.of_parts(**{**given, **parts})
         except (LookupError, TypeError, ValueError, AttributeError) as error:

@@ -59,6 +59,12 @@ class Noted(NamedTuple):
     message: str
 
 
+class Warned(NamedTuple):
+    """A problem of the study is suspicious."""
+
+    message: str
+
+
 class Finished(NamedTuple):
     """A run is complete."""
 
@@ -85,7 +91,7 @@ class Waited(NamedTuple):
     """No reply has come for `POLL_SECONDS`."""
 
 
-Event = Begun | Noted | Finished | Failed | Advanced | Waited
+Event = Begun | Noted | Warned | Finished | Failed | Advanced | Waited
 
 
 class Summary(NamedTuple):
@@ -247,6 +253,8 @@ class Sweep:
     stopping: bool = False
     pace: Pace = field(default_factory=Pace)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
+    _odd: set[str] = field(default_factory=set)  # problems that were warned of
+    _cautions: list[str] = field(default_factory=list)  # not yet reported
 
     @cached_property
     def folders(self) -> tuple[str, ...]:
@@ -270,6 +278,8 @@ class Sweep:
                 break
             reply = self._wait()
             yield Waited() if reply is None else self._take(*reply)
+            yield from map(Warned, self._cautions)
+            self._cautions.clear()
 
     def stop(self) -> None:
         """Start no more runs, and have the running ones checkpointed."""
@@ -359,6 +369,13 @@ class Sweep:
         else:
             self._submit(key)
 
+    def _caution(self, run: RunSpec, oddity: str) -> None:
+        """Queue a warning about what a run has shown, unless there was one about its problem."""
+        problem = run.cell.problem.label
+        if oddity and problem not in self._odd:
+            self._odd.add(problem)
+            self._cautions.append(f"{run}: {oddity}")
+
     def _finish(self, state: _UnderWay, report: Report) -> Event:
         self.pace.left[kind_of(state.run)] -= 1
         self.pace.note(state.run, state.seconds)
@@ -371,5 +388,6 @@ class Sweep:
         outcome = dict(report.data)
         timing = {"learning": outcome.pop("learning_seconds"), "total": state.seconds}
         origin = outcome.pop("made_by")
+        self._caution(state.run, outcome.pop("oddity"))
         self.store.write_outcome(state.run, outcome, report.blob, timing=timing, origin=origin)
         return Finished(state.run, outcome, state.seconds)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from qrmax.live_line import LiveLine, Part, duration, live_line
+from qrmax.errors import warn
+from qrmax.live_line import LiveLine, Part, duration, is_watched, live_line
 from qrmax.planning.compile_notice import compile_notice
 from qrmax.studies.interrupt import interruptible
-from qrmax.studies.sweep import Advanced, Begun, Event, Failed, Finished, Noted, Sweep
+from qrmax.studies.sweep import Advanced, Begun, Event, Failed, Finished, Noted, Sweep, Warned
 
 
 def follow_sweep(
@@ -27,6 +28,8 @@ def follow_sweep(
         shown = SweepLine(sweep, line, each_run=each_run)
         for event in sweep.events():
             shown.see(event)
+            if isinstance(event, Warned) and not is_watched(progress):
+                warn(event.message)
             if on_event is not None:
                 on_event(event)
             if interrupted and not sweep.stopping:
@@ -54,7 +57,7 @@ class SweepLine:
                 if done:
                     self.line.say(f"{done} of {len(self.sweep.study)} runs are complete already")
                 return
-            case Noted(message=message):
+            case Noted(message=message) | Warned(message=message):
                 self.line.say(f"warning: {message}")
             case Advanced(run=run, trained=trained):
                 self._count(run.id, trained)

@@ -26,7 +26,8 @@ from qrmax.seeding import stream
 from qrmax.studies.outside_code import agent_origin, check_origin, use_folders
 from qrmax.studies.problem_specs import spec_of
 from qrmax.studies.provenance import made_by
-from qrmax.studies.study import canonical
+from qrmax.studies.study import LIMITS, canonical
+from qrmax.training.cautions import oddity
 from qrmax.training.checkpoint import from_bytes, to_bytes
 from qrmax.training.domains.domain import Domain, Learner
 from qrmax.training.domains.domain_kinds import domain_of
@@ -35,9 +36,6 @@ from qrmax.training.point import Point
 from qrmax.training.run import Run, make_session
 from qrmax.training.stopping import as_rule, rule_as_data
 from qrmax.training.trainer import Session
-
-LIMITS = ("max_steps", "max_episodes", "evaluate_every")
-"""The settings of training besides the seed and the stopping rule."""
 
 ROLLED_OUT = (
     *("episode_return", "episode_return_low", "episode_return_high"),
@@ -131,6 +129,7 @@ def outcome(session: Session) -> dict[str, Any]:
         "trained": run.trained,
         **(_evaluated(run) if session.domain.problem is not None else _rolled_out(run)),
         "known": None if known is None else known.pairs,
+        "oddity": oddity(session),
         "learning_seconds": run.seconds,
         "made_by": made_by(),
     }

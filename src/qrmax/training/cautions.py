@@ -37,6 +37,11 @@ def _warn_of_another_discount(machine: RewardMachine, config: AgentConfig) -> No
         )
 
 
+def oddity(session: Session) -> str:
+    """Something suspicious that a session of enough steps has shown; else empty."""
+    return session.domain.oddity() if session.progress.step >= STEPS_TO_SEE_ALL else ""
+
+
 def warn_of_outcome(session: Session) -> None:
     """Warn of problems that show only once a session has ended."""
     steps, domain = session.progress.step, session.domain
@@ -49,7 +54,7 @@ def warn_of_outcome(session: Session) -> None:
             f"To try:{advice}{session.evaluator.caveat}"
         )
         return
-    if odd := domain.oddity():
+    if odd := oddity(session):
         warn(odd)  # a safeguard of the task would be void
     if isinstance(session.agent, InBuckets) and (too_many := alone(session.agent, steps)):
         warn(too_many)

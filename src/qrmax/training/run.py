@@ -161,7 +161,7 @@ def make_session(
         seed=seed,
         max_steps=max_steps,
         max_episodes=max_episodes,
-        stop=as_rule(domain.default_rule() if stop is None else stop),
+        stop=as_rule(domain.default_rule(domain.machine) if stop is None else stop),
         evaluate_every=evaluate_every,
         compiled=compiled,
     )

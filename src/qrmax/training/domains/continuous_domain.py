@@ -8,6 +8,7 @@ from typing import Any
 
 from qrmax.agents.base import Agent, Sizes
 from qrmax.agents.buckets.in_buckets import InBuckets
+from qrmax.machines.reward_machine import RewardMachine
 from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator
 from qrmax.problems.plane import Plane
 from qrmax.seeding import Chance, Stream
@@ -88,7 +89,8 @@ class ContinuousDomain(SimulatedDomain):
         player.stand(described["position"])
         super().restore_player(player, described, agent)
 
-    def default_rule(self) -> str:
+    @classmethod
+    def default_rule(cls, machine: RewardMachine) -> str:  # noqa: ARG003
         """A success rate close to that of the optimal policy."""
         return "success"
 

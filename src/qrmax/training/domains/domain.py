@@ -149,9 +149,10 @@ class Domain(ABC):
 
     # Training
 
+    @classmethod
     @abstractmethod
-    def default_rule(self) -> str:
-        """The name of the default stopping rule for this task."""
+    def default_rule(cls, machine: RewardMachine) -> str:
+        """The name of the default stopping rule for a task."""
 
     def check_rule(self, rule: StoppingRule) -> None:
         """Refuse a rule that needs an optimum or an exact evaluation if there is none."""

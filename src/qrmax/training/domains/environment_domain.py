@@ -11,6 +11,7 @@ import numpy as np
 
 from qrmax.agents.base import Agent
 from qrmax.errors import CheckpointError, ParameterError, shown
+from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import format_task
 from qrmax.seeding import Chance, Stream
 from qrmax.training.absent import AbsentEnv
@@ -132,9 +133,10 @@ class EnvironmentDomain(Domain):
             return None
         return hashlib.sha256(box.low.tobytes() + box.high.tobytes()).hexdigest()
 
-    def default_rule(self) -> str:
+    @classmethod
+    def default_rule(cls, machine: RewardMachine) -> str:
         """A success rate of 95 %, or the budget for tasks without success states."""
-        return "reaches" if self.machine.success else "budget"
+        return "reaches" if machine.success else "budget"
 
     def reward_range(self) -> tuple[float, float]:
         """The range of the task's rewards, 0 and 1 included; the environment may add others."""

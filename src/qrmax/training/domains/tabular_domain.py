@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qrmax.agents.base import Agent, Sizes
+from qrmax.machines.reward_machine import RewardMachine
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.problems.mdp import TabularMDP
@@ -73,7 +74,8 @@ class TabularDomain(SimulatedDomain):
         mdp = {name: getattr(problem.mdp, name) for name in MDP_ARRAYS}
         return {"label": problem.label, **mdp, **split}
 
-    def default_rule(self) -> str:
+    @classmethod
+    def default_rule(cls, machine: RewardMachine) -> str:  # noqa: ARG003
         """A value within 5 % of the optimum."""
         return "exact"
 
