@@ -129,7 +129,8 @@ _HOME = {
 
 _MODULES = ("patterns", "sb3", "testing")
 
-__all__ = ["__version__", *_HOME, *_MODULES]
+# `from qrmax import *` must not need an extra
+__all__ = ["__version__", *_HOME, *(name for name in _MODULES if name != "sb3")]
 
 
 def __getattr__(name: str) -> Any:
@@ -143,7 +144,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_MODULES})
 
 
 # Gymnasium learns our world ids as soon as both are imported, in either order, and not before:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -305,6 +306,39 @@ def test_a_run_of_a_registered_agent_is_loaded_by_its_name(folder: Path) -> None
     registry._registered["sarsa"] = other
     with pytest.raises(PluginError, match=r"is mine:Sarsa, and the agent .* is elsewhere:Sarsa"):
         qrmax.load(folder / "mine.run")
+
+
+def test_a_run_is_loaded_with_the_same_class_of_a_module_of_another_name(folder: Path) -> None:
+    run = qrmax.train("mine:Sarsa", corridor(), **SHORT)
+    run.save(folder / "mine.run")
+    text = (folder / "mine.py").read_text()
+    del sys.modules["mine"]
+    write_module(folder, "moved", text)
+    kind = imported("moved").Sarsa
+    assert type(qrmax.load(folder / "mine.run").agent) is kind
+    write_module(folder, "edited", text + "\n# edited\n")
+    del sys.modules["moved"]
+    imported("edited")
+    with pytest.raises(PluginError, match="class Sarsa of the module 'mine', which is not"):
+        qrmax.load(folder / "mine.run")
+
+
+def test_a_run_of_a_script_is_loaded_by_whoever_imports_the_script(folder: Path) -> None:
+    text = (folder / "mine.py").read_text()
+    train = 'qrmax.train(Sarsa, "office/map1/exp1", max_steps=50, stop="budget").save("s.run")'
+    (folder / "script.py").write_text(
+        f"{text}\n\nif __name__ == '__main__':\n    import qrmax\n    {train}\n"
+    )
+    subprocess.run([sys.executable, "script.py"], cwd=folder, check=True)
+    with pytest.raises(PluginError, match=r"class Sarsa of a script.*\n?.*--agent SCRIPT:Sarsa"):
+        qrmax.load(folder / "s.run")
+    kind = imported("script").Sarsa
+    assert type(qrmax.load(folder / "s.run").agent) is kind
+    del sys.modules["script"]
+    (folder / "script.py").write_text(text + "\n# edited\n")
+    imported("script")
+    with pytest.warns(QRMaxWarning, match="has changed since"):
+        qrmax.load(folder / "s.run")
 
 
 @pytest.mark.usefixtures("installed")

@@ -89,6 +89,14 @@ def test_a_method_that_raises_is_told_with_the_line(
     assert error.endswith(f"(raising.py, line 23)\n  23 | {line}\n")
 
 
+def test_a_method_that_exits_does_not_end_the_command_silently(
+    folder: Path, quickly: Quickly
+) -> None:
+    body = "def update(self, s, q, a, step):\n        raise SystemExit(3)"
+    error = trained(quickly, folder, body, "exiting")
+    assert error.startswith("error: agent 'exiting:Mine', method update: SystemExit: 3 (exiting.py")
+
+
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_broken_contract_is_told_of_the_problem_that_was_named(
     how: str, folder: Path, quickly: Quickly

@@ -55,6 +55,14 @@ def test_a_run_on_an_environment_is_resumed_with_its_modules_named(saved: Path) 
     assert again.returncode == 0, again.stderr  # the description is saved again
 
 
+def test_nothing_is_warned_of_where_nothing_is_trained(folder: Path) -> None:
+    words = ["--task", "F goal", "--agent", "qrm", "--save", "met.run", "--quiet"]
+    assert run("run", *CLIFF_ENV, *words, cwd=folder).returncode == 0
+    again = run("run", "--resume", "met.run", *OWN, "--max-steps", "200000", cwd=folder)
+    assert "has met its stopping rule; there is nothing to resume" in again.stderr
+    assert "warning" not in again.stderr
+
+
 REFUSED: dict[str, tuple[list[str], str]] = {
     "no module is named": ([], "add --labelling resumed_cliff:labels --wrapper resumed_cliff:F"),
     "one is not named": (OWN[:2], "add --labelling resumed_cliff:labels, as in qrmax run --resume"),

@@ -59,7 +59,7 @@ def test_a_name_that_is_none_is_no_formula() -> None:
 
 
 def test_mistakes_are_shown_where_they_are(tmp_path: Path) -> None:
-    with pytest.raises(FormulaError, match=r"formula.ltlf, column 3: '\(' without its '\)'"):
+    with pytest.raises(FormulaError, match=r"^formula, column 3: '\(' without its '\)'"):
         load_task("G (coffee")
     path = tmp_path / "wrong.ltlf"
     path.write_text("# a comment\nF coffee\n  & & office\n")

@@ -207,7 +207,7 @@ BROKEN = {
     ForgetsATable: ("snapshot", "continues differently"),
     RestoresNothing: ("snapshot", "restore\\(\\) leaves out 'qt'"),
     SavesText: ("policy", "'str' object"),
-    CannotBeSaved: ("policy", "cannot be saved: rule is of type"),
+    CannotBeSaved: ("saving", "cannot be saved: rule is of type"),
     RecommendsValues: ("policy", "float64"),
     RecommendsForTooFew: ("policy", r"shape \(3, 3\)"),
     LearnsWhenAsked: ("policy", "it changes what is learned"),
@@ -242,6 +242,17 @@ def test_a_method_that_raises_is_told_with_its_line_and_as_no_broken_promise() -
     assert found.match("raise KeyError\\(\"table\"\\)\n  while checking the promise 'actions'")
     assert "breaks" not in str(found.value)
     assert isinstance(found.value.__cause__, KeyError)
+
+
+def test_an_agent_that_does_not_learn_is_told_which_promises_to_leave_out() -> None:
+    class Constant(Good):
+        on_policy = True
+
+        def update(self, *given: Any) -> None: ...
+
+    with pytest.raises(AgentError, match="that does not learn at all, leave_out 'truncation'"):
+        check_agent(Constant)
+    check_agent(Constant, leave_out=["truncation", "termination", "any policy"])
 
 
 def test_a_forgotten_parent_is_told_as_such() -> None:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from qrmax.agents.saving import Arrays, to_arrays, update_from_arrays
 from qrmax.errors import AgentError, shown
+from qrmax.plugins import imported_object
 
 if TYPE_CHECKING:
     from qrmax.agents.base import Agent
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 _OWN = "own."  # before the names of arrays that a subclass of a built-in agent adds
 _SET_BY_PARENT = ("sizes", "config", "rng", "experience")  # in Agent.__init__
 _LIBRARY = __name__.partition(".")[0]
+SCRIPT = "__main__"
+"""The name of the module that is run as a script, or of a notebook."""
+
 _noted: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 
@@ -50,10 +54,14 @@ class AgentSource:
 
     def as_data(self) -> dict[str, str]:
         """Everything as plain data, for run ids and run files."""
-        found = {"module": self.module, "class": self.name}
+        return {"module": self.module, "class": self.name, **self.code}
+
+    @property
+    def code(self) -> dict[str, str]:
+        """The version or the hash."""
         if self.version is not None:
-            return {**found, "version": self.version}
-        return {**found, "sha256": str(self.sha256)}
+            return {"version": self.version}
+        return {"sha256": str(self.sha256)}
 
 
 def is_outside(cls: type) -> bool:
@@ -68,6 +76,28 @@ def agent_source(cls: type[Agent]) -> AgentSource | None:
     version = None if cls.version is None else str(cls.version)
     digest = _digest(cls) if version is None else None
     return AgentSource(cls.__module__, cls.__qualname__, version, digest)
+
+
+def imported_alike(source: Mapping[str, Any]) -> type[Agent] | None:
+    """Return an imported class whose source is the same, under whatever name of its module.
+
+    A class of a script has the module `__main__` there, and another wherever it is imported. Of a
+    script, a class of the same name will do if there is only one: it may have been edited.
+    """
+    from qrmax.agents.base import Agent
+
+    name = source["class"]
+    called = [
+        each
+        for each in _noted
+        if each.__qualname__ == name
+        and issubclass(each, Agent)
+        and imported_object(f"{each.__module__}:{name}") is each
+    ]
+    same = [each for each in called if _digest(each) == source.get("sha256")]
+    if not same and source["module"] == SCRIPT and len(called) == 1:
+        same = called
+    return same[-1] if same else None
 
 
 def agent_reference(cls: type[Agent]) -> str:

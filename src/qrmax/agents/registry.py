@@ -15,7 +15,13 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from qrmax.agents.outside import agent_source, instantiate, is_outside
+from qrmax.agents.outside import (
+    SCRIPT,
+    agent_source,
+    imported_alike,
+    instantiate,
+    is_outside,
+)
 from qrmax.errors import AgentError, ParameterError, PluginError, UnknownNameError, shown, warn
 from qrmax.plugins import EntryPoints, import_object, imported_object, is_reference
 from qrmax.setting_types import check_types
@@ -88,7 +94,7 @@ def check_agent_name(name: str) -> None:
 
 def names_class(name: str, cls: type[Agent]) -> bool:
     """Whether a name is known to mean this very class; loads nothing."""
-    home = f"{cls.__module__}:{cls.__qualname__}"
+    home = _home(cls)
     if name in _HOME:
         return f"{__package__}.{_HOME[name]}" == home.replace(":", ".")
     return _registered.get(name) is cls or _installed.offers(name) == [home]
@@ -110,7 +116,7 @@ def register_agent(cls: AnyAgent) -> AnyAgent:
 
     check_declared(cls)
     other = _taken_by(cls.name)
-    home = f"{cls.__module__}:{cls.__qualname__}"
+    home = _home(cls)
     if other is not None and other != home:
         raise AgentError(
             f"{home}: the name {cls.name!r} is that of another agent, {other}; "
@@ -137,8 +143,7 @@ def _taken_by(name: str) -> str | None:
         module, _, attribute = _HOME[name].rpartition(".")
         return f"{__package__}.{module}:{attribute}"
     if name in _registered:
-        known = _registered[name]
-        return f"{known.__module__}:{known.__qualname__}"
+        return _home(_registered[name])
     return next(iter(_installed.offers(name)), None)
 
 
@@ -190,23 +195,43 @@ def class_in_file(reference: str, source: Mapping[str, Any] | None) -> type[Agen
         found = _load_installed(reference)
     if found is None and is_reference(wanted):
         found = imported_object(wanted)
-    if found is None:
-        raise PluginError(
-            f"its agent {reference!r} is the class {source['class']} of the module "
-            f"{source['module']!r}, which is not imported here; loading a file imports no module: "
-            f"import {source['module']} first, or qrmax.register_agent(...) the class; on the "
-            f"command line, give --agent {wanted}"
-        )
-    check_declared(found)
+    if found is not None:
+        check_declared(found)
+    if found is None or _home(found) != wanted:
+        alike = imported_alike(source)
+        if alike is None:
+            raise PluginError(_no_such_class(reference, source, found))
+        found = alike
     ours = agent_source(found)
-    if ours is None or ours.reference != wanted:
-        raise PluginError(
-            f"its agent {reference!r} is {wanted}, and the agent of that name here is "
-            f"{found.__module__}:{found.__qualname__}; import the right one"
-        )
-    if ours.as_data() != dict(source):
+    assert ours is not None  # it is not one of the library's
+    if not ours.code.items() <= source.items():
         warn(f"agent {wanted} has changed since this was written: a resumed run may differ")
     return found
+
+
+def _home(cls: type) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _no_such_class(reference: str, source: Mapping[str, Any], other: type | None) -> str:
+    """The error about a class in a file that is not imported, or of which there is another."""
+    name, module = source["class"], source["module"]
+    if other is not None:
+        return (
+            f"its agent {reference!r} is {module}:{name}, and the agent of that name here is "
+            f"{_home(other)}; import the right one"
+        )
+    if module == SCRIPT:
+        return (
+            f"its agent is the class {name} of a script; loading a file imports no module: import "
+            "the script as a module first, as in import SCRIPT for SCRIPT.py; on the command line, "
+            f"give --agent SCRIPT:{name}"
+        )
+    return (
+        f"its agent {reference!r} is the class {name} of the module {module!r}, which is not "
+        f"imported here; loading a file imports no module: import {module} first, or the module "
+        f"that has the class now; on the command line, give --agent {module}:{name}"
+    )
 
 
 def _class_named(name: str) -> type[Agent]:

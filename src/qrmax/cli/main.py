@@ -91,6 +91,10 @@ def main() -> None:
         _fail(shown.getvalue(), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", INTERRUPTED)
+    except SystemExit as error:
+        if error.code and (raised := raised_outside(error)) is not None:
+            _fail(f"error: {raised}", BAD_INPUT)
+        raise
     except Exception as error:
         _explain(error)
         raise

@@ -101,7 +101,9 @@ def _read_value(text: str) -> Any:
     help="The horizon of UCBVI, PSRL and OPSRL; the same as --set horizon=...",
 )
 @click.option(
-    "--max-steps", type=int, help="The budget in steps.  [default: 1000000, for DQN 100000]"
+    "--max-steps",
+    type=int,
+    help="The budget in steps.  [default: 1000000; 100000 for DQN and --env]",
 )
 @click.option(
     "--max-episodes", type=int, help="The budget in episodes, checked at each evaluation."
@@ -197,12 +199,14 @@ def run(
     context = click.get_current_context()
     context.call_on_close(session.domain.close)  # an environment was made here
     context.call_on_close(session.evaluator.close)
+    begun = session.progress.step
     finished = _train(session, quiet, log)
 
     from qrmax.training.cautions import warn_of_outcome
     from qrmax.training.run import Run
 
-    warn_of_outcome(session)
+    if session.progress.step > begun:
+        warn_of_outcome(session)
     outcome = Run(session)
     if save is not None:
         try:

@@ -32,6 +32,11 @@ STEPS = 120
 LONG = 3000  # steps that suffice to learn three states
 BROUGHT = 0.8  # of the optimal start value, from transitions of a random policy
 
+NO_LEARNER = (
+    "; of an agent that does not learn at all, leave_out 'truncation', 'termination' and "
+    "'any policy'"
+)
+
 Check = Callable[["_Subject"], None]
 _CHECKS: dict[str, Check] = {}
 
@@ -169,6 +174,12 @@ def _settings_are_checked(subject: _Subject) -> None:
 def _is_made(subject: _Subject) -> None:
     """An agent is made from sizes, a config, a stream and experience, and keeps them."""
     subject.trial()
+
+
+@_promise("saving")
+def _can_be_saved(subject: _Subject) -> None:
+    """The attributes of an agent can be saved: arrays and numbers, or by its own snapshot."""
+    subject.trial().agent.snapshot()
 
 
 @_promise("actions")
@@ -337,7 +348,7 @@ def _truncation_is_no_end(subject: _Subject) -> None:
     _require(
         policy[0, 0] == 1,
         "if an episode is truncated after the better action, it prefers a small immediate reward; "
-        "bootstrap unless step.terminated, whatever step.truncated says",
+        f"bootstrap unless step.terminated, whatever step.truncated says{NO_LEARNER}",
     )
 
 
@@ -350,7 +361,7 @@ def _termination_is_the_end(subject: _Subject) -> None:
     _require(
         policy[0, 0] == 1,
         "it prefers an action that ends the episode without reward; do not bootstrap if "
-        "step.terminated",
+        f"step.terminated{NO_LEARNER}",
     )
 
 

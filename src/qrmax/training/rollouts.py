@@ -70,7 +70,7 @@ def roll_out(
     if cut := sum(outcome.cut for outcome in found):
         warn(
             f"{cut} of {episodes} episodes had not ended after {max_steps} steps and were "
-            "truncated; raise max_steps to allow more"
+            "truncated; allow longer ones to see how they end"
         )
     return summary(found)
 

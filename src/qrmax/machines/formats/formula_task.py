@@ -68,6 +68,7 @@ def parse(source: Source) -> RewardMachine:
     path = Path(source.name)
     logic = path.suffix.lower().removeprefix(".")
     text = _COMMENT.sub(lambda comment: " " * len(comment[0]), source.text)
-    formula = _read(Source(source.name, text), logic)
-    name = " ".join(text.split()) if path.stem == UNNAMED else path.stem
+    unnamed = path.stem == UNNAMED
+    formula = _read(Source(UNNAMED if unnamed else source.name, text), logic)
+    name = " ".join(text.split()) if unnamed else path.stem
     return machine_of_formulas(formula, 1.0, logic, {"name": name})
