@@ -33,6 +33,7 @@ from qrmax.cli.problems import (
 from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import QRMaxWarning, warn
 from qrmax.theory import (
+    BOUND_OF,
     CONCENTRATIONS,
     Bound,
     Goal,
@@ -43,8 +44,6 @@ from qrmax.theory import (
     rmax_bound,
 )
 
-# The paper has no bounds for the RM variants, but those of the plain ones hold: knowing the machine
-# adds true samples, and counts a real one at most once for each pair.
 PRACTICE = (
     "t_env",
     "t_task",
@@ -56,7 +55,6 @@ PRACTICE = (
     "prior",
     "samples",
 )
-BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": "QR-Max"}
 
 
 @click.command(

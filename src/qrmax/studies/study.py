@@ -97,6 +97,7 @@ class Study:
     reference: Mapping[str, Mapping[str, float]]
     comparable: bool  # whether those were measured under the same protocol
     others: tuple[OtherRuns, ...]  # runs of other tools, for tables and curves
+    groups: Mapping[str, tuple[str, ...]]  # problems to aggregate over, by the name of the group
 
     def __init__(
         self,
@@ -129,7 +130,8 @@ class Study:
             evaluate_every: steps between two evaluations of the policy.
             gamma: the discount factor of all agents that are not given another one.
             keys: the other keys of a study file: title, about, world, settings, on, protocols,
-                reference, comparable, others. File paths are relative to the current folder.
+                reference, comparable, others, groups. File paths are relative to the current
+                folder.
 
         Raises a `StudyError` that lists all mistakes.
         """
@@ -241,6 +243,7 @@ class Study:
             "reference": {problem: dict(row) for problem, row in self.reference.items()},
             "comparable": self.comparable,
             "others": [others.as_data() for others in self.others],
+            "groups": {name: list(labels) for name, labels in self.groups.items()},
         }
 
     @staticmethod
@@ -258,6 +261,7 @@ class Study:
                 "cells": cells,
                 "seeds": tuple(data["seeds"]),
                 "others": tuple(map(OtherRuns.of, data["others"])),
+                "groups": {k: tuple(v) for k, v in data.get("groups", {}).items()},
             }
             return Study.of_parts(**{**given, **parts})
         except (LookupError, TypeError, ValueError, AttributeError) as error:
