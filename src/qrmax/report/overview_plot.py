@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 HEIGHT = 4.0  # inches, without the legend
-LEAST_WIDTH, MOST_WIDTH = 5.0, 16.0
-MARK_WIDTH = 0.11  # inches along the axis for a mark
+LEAST_WIDTH, MOST_WIDTH = 5.0, 14.0
+MARK_WIDTH = 0.085  # inches along the axis for a mark
 SPACE = 0.3  # of the width of a problem, between two of them
 LONG_NAME = 9  # characters: longer names are turned
 FEW_DECADES = 1e4  # with ticks in between
-OPTIMUM, BUDGET = "optimal policy", "budget of a run"
+OPTIMUM, BUDGET = "policy of optimal value", "budget of a run"
 
 
 def draw_overview(
