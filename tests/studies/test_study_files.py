@@ -781,7 +781,7 @@ def test_a_study_of_ones_own_comes_back_too(folder: Path) -> None:
 
 def test_data_that_describe_no_study_are_refused(folder: Path) -> None:
     data = parsed(folder, GOOD).as_data()
-    for key in data.keys() - {"title", "about", "reference", "comparable"}:
+    for key in data.keys() - {"title", "about", "reference", "comparable", "groups"}:
         with pytest.raises(StudyError, match="a part is missing"):
             Study.of({name: value for name, value in data.items() if name != key})
     with pytest.raises(StudyError, match="a part is missing"):
@@ -889,6 +889,7 @@ def test_the_built_in_studies_are_of_the_size_that_they_should_have(protocol: st
         "paper/bucket": 6 * 11 * 10,
         "paper/bucket-sizes": 2 * 9 * 10,
         "paper/bucket-fine": 6 * 3 * 10,
+        "paper/sensitivity": 3 * 10 * 10,
         "paper/table1": 3 * 11 * 10,
         "paper/table4": 15 * 6 * 30,
         "paper/table4-unknown": 15 * 4 * 10,

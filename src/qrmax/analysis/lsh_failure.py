@@ -41,7 +41,7 @@ Z = 1.959963984540054  # the 97.5 % quantile of the standard normal distribution
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LSHFailure:
-    """How often partitions of a plane violate a bound on the width of buckets."""
+    """Violations of a bound on the width of buckets, in random partitions of a plane."""
 
     diameter: float  # phi
     partitions: int  # K

@@ -103,7 +103,7 @@ def _note(
         f"{made_by(layout.command, (), ())}; seeds {numbers_as_text(study.seeds)}. Success rate of "
         f"the greedy policy {when}: mean over the runs, with its 95 % bootstrap interval. Policies "
         f"were evaluated every {every:,} steps; a run that met its stopping rule before keeps the "
-        "success of its last policy."
+        "success of its final policy."
     )
     if any(cell.left_out for cell in cells.values()):
         text += " Runs that ended before that, without meeting the rule, are left out and counted."
