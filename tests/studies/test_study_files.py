@@ -781,7 +781,7 @@ def test_a_study_of_ones_own_comes_back_too(folder: Path) -> None:
 
 def test_data_that_describe_no_study_are_refused(folder: Path) -> None:
     data = parsed(folder, GOOD).as_data()
-    for key in data.keys() - {"title", "about", "reference", "comparable", "groups"}:
+    for key in data.keys() - {"title", "about", "reference", "comparable"}:
         with pytest.raises(StudyError, match="a part is missing"):
             Study.of({name: value for name, value in data.items() if name != key})
     with pytest.raises(StudyError, match="a part is missing"):

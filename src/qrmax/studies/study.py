@@ -243,7 +243,8 @@ class Study:
             "reference": {problem: dict(row) for problem, row in self.reference.items()},
             "comparable": self.comparable,
             "others": [others.as_data() for others in self.others],
-            "groups": {name: list(labels) for name, labels in self.groups.items()},
+            # only if given: earlier versions of qrmax refuse what they do not know
+            **({"groups": {k: list(v) for k, v in self.groups.items()}} if self.groups else {}),
         }
 
     @staticmethod
