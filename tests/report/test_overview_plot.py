@@ -13,9 +13,9 @@ from command_line import run
 from qrmax.cli import plot_command as offered
 from qrmax.errors import ParameterError
 from qrmax.report.mark_drawing import LOWER_BOUND, legend_columns, look
-from qrmax.report.marks import MEASURES, marks_of
+from qrmax.report.marks import MEASURES, Mark, marks_of
 from qrmax.report.overview_plot import BUDGET, OPTIMUM, draw_overview
-from qrmax.report.setting_plot import draw_setting, variants_of
+from qrmax.report.setting_plot import _lowered, _top, draw_setting, variants_of
 from qrmax.studies.fixed_budget import success_at
 from qrmax.studies.study import Study
 from tiny_study import agents, parsed, write_tiny
@@ -98,6 +98,8 @@ def test_learners_differ_in_shape_and_colour() -> None:
 def test_a_legend_is_no_wider_than_the_picture() -> None:
     names = ["q-learning", "a learner with a name that is longer than most", "rmax"]
     assert [legend_columns(names, width) for width in (12.0, 5.8, 2.0)] == [3, 2, 1]
+    four = ["qrmax", "q-learning", "budget of a run", LOWER_BOUND]
+    assert legend_columns(four, 5.0) == 2  # in three columns, two of four names would be alone
 
 
 def test_variants_lie_on_the_line_of_their_agent(swept: tuple[Study, Path]) -> None:
@@ -132,6 +134,16 @@ def test_the_picture_of_a_setting_names_what_it_shows(swept: tuple[Study, Path])
     assert words <= found
     assert "q-learning" not in found
     assert "final success" in texts(draw_setting(*swept, "t_env", measures=["success"]))
+
+
+def test_lower_bounds_do_not_dwarf_what_is_known() -> None:
+    known = Mark(100.0, 90.0, 110.0, runs=(90.0, 110.0))
+    bound = Mark(5000.0, 5000.0, 5000.0, is_bound=True, runs=(200.0,))
+    top = _top([known, bound])
+    assert 200.0 < top < 300.0  # above all runs that got there
+    assert _lowered(bound, top).value == top
+    assert _lowered(known, 50.0) == known
+    assert _lowered(bound, _top([bound._replace(runs=())])) == bound  # nothing else is known
 
 
 def test_settings_in_which_no_agents_differ_are_refused(swept: tuple[Study, Path]) -> None:

@@ -189,6 +189,13 @@ def test_runs_that_ended_before_are_left_out_and_counted(tmp_path: Path) -> None
     assert "left out" in make_study_table(study, tmp_path / "results", "success").markdown()
 
 
+def test_tasks_without_success_have_no_success_rate(tmp_path: Path) -> None:
+    study = qrmax.Study(["river-swim/patrol"], ["qrmax"], max_steps=1000, stop="budget")
+    qrmax.sweep(study, folder=tmp_path / "results", workers=1)
+    with pytest.raises(ParameterError, match="needed: a task with a success state"):
+        make_study_table(study, tmp_path / "results", "success")
+
+
 @pytest.mark.parametrize(
     ("at", "message"),
     [(50, "at is 50, but the first evaluation was after 100"), (601, "at most 600 steps")],

@@ -74,7 +74,9 @@ def table(
 
     Mean and standard deviation, then medians and interquartile means with 95 % confidence
     intervals, and the probability of improvement of one learner over another. Runs that hit their
-    budget are right-censored: counted and shown as such, never averaged.
+    budget are right-censored: counted and shown as such, never averaged. With --by, the mean and
+    standard deviation over the problems of each group, or a lower bound on the mean if runs are
+    right-censored. Figures: `qrmax plot`.
     """
     from qrmax.report.study_tables import make_study_table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from qrmax.report.curve_plot import COLOURS, LEGEND_COLUMNS
@@ -84,8 +85,11 @@ def legend_columns(names: Sequence[str], width: float) -> int:
     2
     """
     for columns in range(min(len(names), LEGEND_COLUMNS), 1, -1):
-        rows = -(-len(names) // columns)
-        longest = [max(map(len, names[i : i + rows])) for i in range(0, len(names), rows)]
+        rows, more = divmod(len(names), columns)  # the first columns have one more
+        heights = [rows + (column < more) for column in range(columns)]
+        longest = [
+            max(map(len, islice(rest, height))) for rest in [iter(names)] for height in heights
+        ]
         if sum(length * CHARACTER + HANDLE for length in longest) <= width:
             return columns
     return 1

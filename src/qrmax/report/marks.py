@@ -28,6 +28,7 @@ class Mark(NamedTuple):
     low: float
     high: float
     is_bound: bool = False  # a lower bound, as runs are right-censored
+    runs: tuple[float, ...] = ()  # the steps of each uncensored run
 
 
 Marks = dict[tuple[str, str], Mark]
@@ -54,12 +55,13 @@ def marks_of(
 
 def _steps_mark(cell: Cell) -> Mark | None:
     found = cell.summary
-    if found is None:
+    if found is None or cell.steps is None:
         return None
     if found.censored or found.mean is None:
-        return Mark(found.mean_at_least, found.mean_at_least, found.mean_at_least, is_bound=True)
+        least = found.mean_at_least
+        return Mark(least, least, least, is_bound=True, runs=cell.steps.reached)
     std = found.std or 0.0
-    return Mark(found.mean, found.mean - std, found.mean + std)
+    return Mark(found.mean, found.mean - std, found.mean + std, runs=cell.steps.reached)
 
 
 def _gap_marks(study: Study, folder: str | os.PathLike[str]) -> Marks:

@@ -56,7 +56,7 @@ class PlainTable:
         r"""A `tabular` for a document with `\usepackage{booktabs}`."""
         width = len(self.head)
         columns = "l" * self.left + "r" * (width - self.left)
-        note = escaped(" ".join(filter(None, self.notes)))
+        note = escaped(" ".join(filter(None, self.notes)).replace("`", ""))
         lines = [
             f"\\begin{{tabular}}{{{columns}}}",
             r"\toprule",

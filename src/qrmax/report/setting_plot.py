@@ -1,7 +1,10 @@
 """Measures as functions of a setting that the agents of a study differ in, such as `t_env`.
 
 A line for each agent, through its variants: entries of the study that have the same agent and, but
-for that one, the same settings. A column of panels for each problem, a row for each measure.
+for that one, the same settings. A column of panels for each problem, a row for each measure. Steps
+of single runs that met the stopping rule are dots. Lower bounds on means, of runs that hit their
+budget, would often dwarf all else: they are drawn no higher than a little above the other marks,
+where they are lower bounds still, and no line leads to them.
 """
 
 from __future__ import annotations
@@ -32,9 +35,11 @@ if TYPE_CHECKING:
 
 PANEL = (4.2, 2.7)  # inches
 ASIDE = 0.012  # of the x axis, between the marks of two lines
+TOP = 1.15  # of the largest known number
 HEADROOM = 1.08  # for arrows
 DEFAULT = ("steps", "gap")
 THRESHOLD = "threshold of the stopping rule"
+SINGLE_RUN = "a run that met the rule"
 
 
 class Variant(NamedTuple):
@@ -65,6 +70,7 @@ def draw_setting(
         logarithmic: whether the setting is on a logarithmic axis.
     """
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from qrmax.training.curve_picture import picture_of  # loads matplotlib
 
@@ -97,6 +103,7 @@ def draw_setting(
                 panel.set_xscale("log")
             panel.set_title(problem if row == 0 else "", fontsize="medium")
         if any(mark.is_bound for mark in marks.values()):
+            extra[SINGLE_RUN] = Line2D([], [], linestyle="none", marker=".", color="0.5")
             extra[LOWER_BOUND] = bound_handle()
     for panel in panels[-len(measures) :, len(problems) - (blocks - 1) * columns :].ravel():
         panel.set_axis_off()
@@ -164,28 +171,36 @@ def _no_variants(study: Study, setting: str) -> str:
 def _draw_panel(
     panel: Axes, marks: Marks, problem: str, variants: Sequence[Variant], lines: Sequence[str]
 ) -> None:
-    """Draw the lines of a problem, side by side; dotted next to lower bounds."""
+    """Draw the lines of a problem, side by side."""
     values = [each.value for each in variants]
+    top = _top([marks[problem, each.label] for each in variants if (problem, each.label) in marks])
     apart = ASIDE * (max(values) - min(values))
     for number, line in enumerate(lines):
         aside = (number - (len(lines) - 1) / 2) * apart
         points: list[tuple[float, Mark]] = [
-            (each.value + aside, marks[problem, each.label])
+            (each.value + aside, _lowered(marks[problem, each.label], top))
             for each in variants
             if each.line == line and (problem, each.label) in marks
         ]
         for x, mark in points:
+            panel.plot([x] * len(mark.runs), mark.runs, ".", color=look(number)["color"], alpha=0.4)
             draw_mark(panel, x, mark, number)
         for (left, one), (right, other) in pairwise(points):
-            known = not (one.is_bound or other.is_bound)
-            panel.plot(
-                [left, right],
-                [one.value, other.value],
-                color=look(number)["color"],
-                linestyle="-" if known else ":",
-                linewidth=1.0,
-                zorder=2,
-            )
+            if not (one.is_bound or other.is_bound):
+                ends = ([left, right], [one.value, other.value])
+                panel.plot(*ends, color=look(number)["color"], linewidth=1.0, zorder=2)
+
+
+def _top(marks: Sequence[Mark]) -> float:
+    """The height at which lower bounds are drawn, if they are above it."""
+    known = [mark.high for mark in marks if not mark.is_bound]
+    known += [steps for mark in marks for steps in mark.runs]
+    return TOP * max(known, default=math.inf)
+
+
+def _lowered(mark: Mark, top: float) -> Mark:
+    """The same mark, or a weaker lower bound."""
+    return mark._replace(value=min(mark.value, top)) if mark.is_bound else mark
 
 
 def _scale(panel: Axes, study: Study, measure: str) -> Mapping[str, Line2D]:

@@ -45,9 +45,15 @@ def success_at(
         raise ParameterError(
             f"at is {at:,}, but runs have at most {study.max_steps:,} steps (max_steps)"
         )
+    specs = {cell.problem.label: cell.problem for cell in study.cells}
+    defined = [label for label, spec in specs.items() if spec.make().machine.success]
     points = with_others(curves(folder), study.others).drop_nulls("success")
+    points = points.filter(points["problem"].is_in(defined))
     if not len(points):
-        raise ParameterError(f"measure is 'success', which the curves in {folder} do not have")
+        raise ParameterError(
+            f"measure is 'success', which the curves in {folder} do not have; needed: a task with "
+            "a success state"
+        )
     found: dict[tuple[str, str], list[float | None]] = {}
     for problem, label, success in _last_by(points, at, at - every):
         found.setdefault((problem, label), []).append(success)
