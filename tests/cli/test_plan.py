@@ -210,3 +210,12 @@ def test_options_of_buckets_are_for_buckets(words: list[str], message: str) -> N
     done = run(*words)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_the_guide_shows_what_is_printed_of_buckets() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text()
+    [command] = re.findall(r"^    \$ qrmax (plan continuous.*)$", guide, flags=re.MULTILINE)
+    printed = answer(*command.split()).splitlines()
+    shown = ("buckets ", "diameter ", "delta_LSH ", "guarantee ")
+    lines = [f"    {line}" for line in printed if line.startswith(shown)]
+    assert "\n".join(lines) in guide

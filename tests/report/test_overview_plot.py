@@ -15,7 +15,7 @@ from qrmax.errors import ParameterError
 from qrmax.report.mark_drawing import LOWER_BOUND, legend_columns, look
 from qrmax.report.marks import MEASURES, Mark, marks_of
 from qrmax.report.overview_plot import BUDGET, OPTIMUM, draw_overview
-from qrmax.report.setting_plot import _lowered, _top, draw_setting, variants_of
+from qrmax.report.setting_plot import draw_setting, height_of_bounds, lowered, variants_of
 from qrmax.studies.fixed_budget import success_at
 from qrmax.studies.study import Study
 from tiny_study import agents, parsed, write_tiny
@@ -139,11 +139,13 @@ def test_the_picture_of_a_setting_names_what_it_shows(swept: tuple[Study, Path])
 def test_lower_bounds_do_not_dwarf_what_is_known() -> None:
     known = Mark(100.0, 90.0, 110.0, runs=(90.0, 110.0))
     bound = Mark(5000.0, 5000.0, 5000.0, is_bound=True, runs=(200.0,))
-    top = _top([known, bound])
+    top = height_of_bounds([known, bound])
     assert 200.0 < top < 300.0  # above all runs that got there
-    assert _lowered(bound, top).value == top
-    assert _lowered(known, 50.0) == known
-    assert _lowered(bound, _top([bound._replace(runs=())])) == bound  # nothing else is known
+    assert lowered(bound, top).value == top
+    assert lowered(known, 50.0) == known
+    assert (
+        lowered(bound, height_of_bounds([bound._replace(runs=())])) == bound
+    )  # nothing else is known
 
 
 def test_settings_in_which_no_agents_differ_are_refused(swept: tuple[Study, Path]) -> None:

@@ -52,6 +52,11 @@ def test_a_study_file_names_groups_and_keeps_them_in_its_results(tmp_path: Path)
     assert groups_of(only, "group") == {"short": ("office/map1/exp1", "office/map1/exp2")}
 
 
+def test_a_study_in_python_has_groups_too() -> None:
+    study = qrmax.Study(["office/map1/exp[12]"], ["qrmax"], groups={"first": ["*/exp1"]})
+    assert study.groups == {"first": ("office/map1/exp1",)}
+
+
 def test_studies_without_groups_are_written_as_before_there_were_any(tmp_path: Path) -> None:
     write_tiny(tmp_path)
     data = parsed(tmp_path, GOOD).as_data()

@@ -173,12 +173,14 @@ def _draw_panel(
 ) -> None:
     """Draw the lines of a problem, side by side."""
     values = [each.value for each in variants]
-    top = _top([marks[problem, each.label] for each in variants if (problem, each.label) in marks])
+    top = height_of_bounds(
+        [marks[problem, each.label] for each in variants if (problem, each.label) in marks]
+    )
     apart = ASIDE * (max(values) - min(values))
     for number, line in enumerate(lines):
         aside = (number - (len(lines) - 1) / 2) * apart
         points: list[tuple[float, Mark]] = [
-            (each.value + aside, _lowered(marks[problem, each.label], top))
+            (each.value + aside, lowered(marks[problem, each.label], top))
             for each in variants
             if each.line == line and (problem, each.label) in marks
         ]
@@ -191,14 +193,14 @@ def _draw_panel(
                 panel.plot(*ends, color=look(number)["color"], linewidth=1.0, zorder=2)
 
 
-def _top(marks: Sequence[Mark]) -> float:
+def height_of_bounds(marks: Sequence[Mark]) -> float:
     """The height at which lower bounds are drawn, if they are above it."""
     known = [mark.high for mark in marks if not mark.is_bound]
     known += [steps for mark in marks for steps in mark.runs]
     return TOP * max(known, default=math.inf)
 
 
-def _lowered(mark: Mark, top: float) -> Mark:
+def lowered(mark: Mark, top: float) -> Mark:
     """The same mark, or a weaker lower bound."""
     return mark._replace(value=min(mark.value, top)) if mark.is_bound else mark
 
