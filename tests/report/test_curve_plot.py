@@ -79,12 +79,14 @@ def test_a_line_is_the_median_of_what_the_runs_had_reached_by_then(
 
 def test_a_line_can_be_the_mean_with_the_standard_deviation(swept: tuple[Study, Path]) -> None:
     study, folder = swept
-    line = learning_curves(study, folder, "success", "std")[study.problems[0], "qrmax"]
-    runs = qrmax.curves(folder).filter(label="qrmax").partition_by("seed")
-    for at, low, middle, high in [*zip(*line, strict=True)][::40]:
-        by_then = [each.filter(polars.col("step") <= at)["success"][-1] for each in runs]
-        mean, std = np.mean(by_then), np.std(by_then, ddof=1)
-        np.testing.assert_allclose((low, middle, high), (mean - std, mean, mean + std))
+    lines = learning_curves(study, folder, "success", "std")
+    for (_, label), line in lines.items():
+        runs = qrmax.curves(folder).filter(label=label).partition_by("seed")
+        for at, low, middle, high in zip(*line, strict=True):
+            by_then = [each.filter(polars.col("step") <= at)["success"][-1] for each in runs]
+            mean, std = np.mean(by_then), np.std(by_then, ddof=1)
+            np.testing.assert_allclose((low, middle, high), (mean - std, mean, mean + std))
+    assert any((line.high > line.low).any() for line in lines.values())  # runs differ
 
 
 def test_nominal_runs_have_success_and_steps_to_the_goal(swept: tuple[Study, Path]) -> None:
