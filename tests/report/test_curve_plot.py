@@ -21,6 +21,7 @@ from qrmax.report.curve_plot import (
     default_measure,
     draw_curves,
     learning_curves,
+    line_of,
 )
 from qrmax.report.drawing import FORMATS
 from qrmax.studies.study import Study
@@ -78,15 +79,15 @@ def test_a_line_is_the_median_of_what_the_runs_had_reached_by_then(
 
 
 def test_a_line_can_be_the_mean_with_the_standard_deviation(swept: tuple[Study, Path]) -> None:
-    study, folder = swept
-    lines = learning_curves(study, folder, "success", "std")
-    for (_, label), line in lines.items():
-        runs = qrmax.curves(folder).filter(label=label).partition_by("seed")
-        for at, low, middle, high in zip(*line, strict=True):
-            by_then = [each.filter(polars.col("step") <= at)["success"][-1] for each in runs]
-            mean, std = np.mean(by_then), np.std(by_then, ddof=1)
-            np.testing.assert_allclose((low, middle, high), (mean - std, mean, mean + std))
-    assert any((line.high > line.low).any() for line in lines.values())  # runs differ
+    seeds, steps, values = [0, 0, 1, 1], [100, 200, 100, 200], [0.25, 1.0, 0.75, 1.0]
+    points = polars.DataFrame({"seed": seeds, "x": steps, "y": values})
+    line = line_of(points, 200, "std")
+    std = np.std([0.25, 0.75], ddof=1)
+    assert (line.low[0], line.middle[0], line.high[0]) == (0.5 - std, 0.5, 0.5 + std)
+    assert (line.low[-1], line.middle[-1], line.high[-1]) == (1.0, 1.0, 1.0)
+    assert line_of(points.filter(seed=0), 200, "std").high[0] == 0.25  # one run has no spread
+    for line in learning_curves(*swept, "value", "std").values():
+        np.testing.assert_allclose(line.middle, (line.low + line.high) / 2)
 
 
 def test_nominal_runs_have_success_and_steps_to_the_goal(swept: tuple[Study, Path]) -> None:
