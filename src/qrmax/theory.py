@@ -57,6 +57,11 @@ from qrmax.errors import check_choice, check_count, check_range
 Concentration = Literal["hoeffding", "weissman"]
 CONCENTRATIONS: tuple[Concentration, ...] = ("hoeffding", "weissman")
 
+# The paper has no bounds for the RM variants, but those of the plain ones hold: knowing the machine
+# adds true samples, and counts a real one at most once for each pair.
+BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": "QR-Max"}
+"""The learner whose bound holds for an agent of this library, by the agent's name."""
+
 # beta is epsilon (1 - gamma) divided by this.
 DISCRETE = 4
 BUCKETS = 8

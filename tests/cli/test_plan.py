@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from command_line import GOOD_MAP, run
-from qrmax.theory import CONCENTRATIONS, Goal, Sizes, qrmax_bound, rmax_bound
+from qrmax.theory import (
+    CONCENTRATIONS,
+    Goal,
+    Sizes,
+    bucket_bound,
+    bucket_diameter,
+    qrmax_bound,
+    rmax_bound,
+)
 
 MAP3 = ("plan", "office/map3/exp5")
 
@@ -156,3 +165,57 @@ def test_the_shell_completes_agents() -> None:
     assert done.stdout.split() == [
         f"plain,{name}" for name in ("rmax", "rmax-rm", "rmax-published", "rmax-rm-published")
     ]
+
+
+LINE = ("plan", "continuous/line/ab", "--partitions", "20", "--samples", "1000")
+
+
+def test_with_real_positions_the_states_are_buckets() -> None:
+    found = as_json(*LINE, "--epsilon", "0.2")
+    sizes = Sizes(**found["sizes"])
+    assert sizes.states == found["delta_lsh"]["buckets"][1]
+    goal = Goal(epsilon=0.2, delta=0.05, gamma=0.9)
+    assert found["bound"] == asdict(bucket_bound(sizes, goal))
+    assert found["allowed_diameter"] == bucket_diameter(goal, found["lipschitz"])
+    assert found["delta_lsh"]["diameter"] == found["allowed_diameter"]
+    assert found["delta_lsh"]["probability"] == 1.0
+    assert found["practice"]["functions"] == 4
+
+
+def test_wide_buckets_are_a_question_of_the_diameter_and_of_the_encoder() -> None:
+    text = answer(*LINE, "--diameter", "0.3", "--set", "functions=16")
+    assert "functions 16" in text
+    assert re.search(
+        r"^delta_LSH  0\.\d\d \[0\.\d\d to 0\.\d\d\]: \d+ of 20", text, flags=re.MULTILINE
+    )
+    assert "none for this diameter: the theory allows" in text
+    assert numbers(text, "for a known (b, a)")[0] == "39"
+    text = answer(*LINE, "--lipschitz", "0.01", "--set", "grid=20")
+    assert "guarantee  with probability 95.00 %" in text
+    assert "a grid is not random" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*LINE, "--agent", "dqn"], "dqn has no buckets; use --agent bucket-qrmax."),
+        ([*LINE, "--set", "gamma=0.5"], "--set gamma=... is --gamma here."),
+        ([*LINE, "--set", "function=5"], "did you mean 'functions'?"),
+        ([*LINE, "--partitions", "0"], "--partitions is 0"),
+        ([*MAP3, "--diameter", "1"], "--diameter is for continuous positions"),
+        (["plan", "smoke", "--samples", "10"], "--samples is for problems, not for studies."),
+    ],
+)
+def test_options_of_buckets_are_for_buckets(words: list[str], message: str) -> None:
+    done = run(*words)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_the_guide_shows_what_is_printed_of_buckets() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text()
+    [command] = re.findall(r"^    \$ qrmax (plan continuous.*)$", guide, flags=re.MULTILINE)
+    printed = answer(*command.split()).splitlines()
+    shown = ("buckets ", "diameter ", "delta_LSH ", "guarantee ")
+    lines = [f"    {line}" for line in printed if line.startswith(shown)]
+    assert "\n".join(lines) in guide

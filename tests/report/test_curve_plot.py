@@ -17,9 +17,11 @@ from qrmax.cli import curves_command as offered
 from qrmax.errors import ParameterError, StoreError
 from qrmax.report.curve_plot import (
     MEASURES,
+    SPREADS,
     default_measure,
     draw_curves,
     learning_curves,
+    line_of,
 )
 from qrmax.report.drawing import FORMATS
 from qrmax.studies.study import Study
@@ -76,6 +78,44 @@ def test_a_line_is_the_median_of_what_the_runs_had_reached_by_then(
     assert lines[study.problems[0], "qrmax"].middle[-1] == pytest.approx(1.0, abs=0.06)
 
 
+def test_a_line_can_be_the_mean_with_the_standard_deviation(swept: tuple[Study, Path]) -> None:
+    seeds, steps, values = [0, 0, 1, 1], [100, 200, 100, 200], [0.25, 1.0, 0.75, 1.0]
+    points = polars.DataFrame({"seed": seeds, "x": steps, "y": values})
+    line = line_of(points, 200, "std")
+    std = np.std([0.25, 0.75], ddof=1)
+    assert (line.low[0], line.middle[0], line.high[0]) == (0.5 - std, 0.5, 0.5 + std)
+    assert (line.low[-1], line.middle[-1], line.high[-1]) == (1.0, 1.0, 1.0)
+    assert line_of(points.filter(seed=0), 200, "std").high[0] == 0.25  # one run has no spread
+    for line in learning_curves(*swept, "value", "std").values():
+        np.testing.assert_allclose(line.middle, (line.low + line.high) / 2)
+
+
+def test_nominal_runs_have_success_and_steps_to_the_goal(swept: tuple[Study, Path]) -> None:
+    study, folder = swept
+    key = (study.problems[0], "qrmax")
+    success = learning_curves(study, folder, "nominal-success", "std")[key]
+    length = learning_curves(study, folder, "nominal-length", "std")[key]
+    found = qrmax.curves(folder).filter(label="qrmax")
+    first = found.group_by("seed").first()["nominal_length"]
+    assert success.middle[0] == first.is_not_null().mean()
+    assert length.middle[0] == first.fill_null(1000).mean()  # the limit, if it is not reached
+    assert success.middle[-1] == 1.0
+    assert length.middle[-1] == 4.0  # one step to the coffee, three to the office
+    picture = draw_curves(*swept, measure="nominal-length", spread="std").decode()
+    assert "steps to the goal of the nominal run (limit if not reached)" in picture
+
+
+def test_without_nominal_runs_there_is_nothing_to_draw(tmp_path: Path) -> None:
+    text = agents('{ agent = "bucket-qrmax", grid = 2 }').replace(
+        '{ map = "row.txt", task = "fetch.toml" }', '"continuous/line/ab"'
+    )
+    text += 'stop = "budget"\n'
+    study = parsed(tmp_path, text)
+    qrmax.sweep(study, folder=tmp_path / "results", workers=1, only={"seed": "0"})
+    with pytest.raises(ParameterError, match="no nominal run of 'tiny' reaches its goal"):
+        draw_curves(study, tmp_path / "results", measure="nominal-success")
+
+
 def test_the_picture_names_what_it_shows(swept: tuple[Study, Path]) -> None:
     picture = draw_curves(*swept).decode()
     words = [*LABELS, swept[0].problems[0], "steps", "value of the greedy policy / optimum"]
@@ -116,12 +156,15 @@ def test_what_is_judged_by_success_shows_success() -> None:
 
 def test_the_command_offers_all_that_can_be_drawn() -> None:
     assert (*MEASURES,) == offered.MEASURES
+    assert offered.SPREADS == SPREADS
     assert offered.PICTURES == FORMATS
 
 
 def test_what_cannot_be_drawn_is_refused(swept: tuple[Study, Path], tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="measure is 'speed'; allowed: 'value', 'success'"):
         draw_curves(*swept, measure="speed")
+    with pytest.raises(ParameterError, match="spread is 'range'; allowed: 'quartiles', 'std'"):
+        draw_curves(*swept, spread="range")
     with pytest.raises(ParameterError, match="format is 'gif'; allowed: 'svg', 'png', 'pdf'"):
         draw_curves(*swept, "gif")
     write_tiny(tmp_path)

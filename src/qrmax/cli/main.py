@@ -24,6 +24,7 @@ from qrmax.cli.list_command import list_names
 from qrmax.cli.output import examples, print_message
 from qrmax.cli.phrasing import in_options
 from qrmax.cli.plan_command import plan
+from qrmax.cli.plot_command import plot
 from qrmax.cli.results_command import results
 from qrmax.cli.run_command import run
 from qrmax.cli.show_command import show
@@ -73,6 +74,7 @@ for _verb in (
     status,
     results,
     table,
+    plot,
     curves,
     doctor,
     completion,

@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -151,6 +152,19 @@ def _blocks(widths: Sequence[int], room: int | None) -> list[list[int]]:
         blocks[-1].append(column)
         used += 2 + width
     return blocks
+
+
+def short_number(number: float | None) -> str:
+    """A number in a few characters, however large.
+
+    >>> short_number(37125), short_number(10**16), short_number(None)
+    ('37125', '1.00e+16', '-')
+    """
+    if number is None:
+        return "-"
+    if isinstance(number, int) and number < 10**7:
+        return str(number)
+    return f"{Decimal(number):.3g}"  # the floats end at 1e308
 
 
 def nominal_text(steps: int | None) -> str:

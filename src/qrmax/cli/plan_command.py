@@ -1,19 +1,28 @@
 """`qrmax plan`: thresholds and sample-complexity bounds, beside the values used in practice.
 
-For a study, the remaining runs and their estimated time: see `plan_study.py`.
+With real-valued positions, the bounds of buckets: see `plan_buckets.py`. For a study, the remaining
+runs and their estimated time: see `plan_study.py`.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass
-from decimal import Decimal
 from typing import Any
 
 import click
 
 from qrmax.agents.registry import agent_class, default_settings
-from qrmax.cli.output import as_json, examples, percent, print_facts, print_json, print_table
+from qrmax.cli.output import (
+    as_json,
+    examples,
+    percent,
+    print_facts,
+    print_json,
+    print_table,
+    short_number,
+)
+from qrmax.cli.plan_buckets import BUCKET_OPTIONS, bucket_options, plan_buckets, refuse_for_tables
 from qrmax.cli.plan_study import (
     STUDY_OPTIONS,
     check_world,
@@ -33,6 +42,7 @@ from qrmax.cli.problems import (
 from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import QRMaxWarning, warn
 from qrmax.theory import (
+    BOUND_OF,
     CONCENTRATIONS,
     Bound,
     Goal,
@@ -43,8 +53,6 @@ from qrmax.theory import (
     rmax_bound,
 )
 
-# The paper has no bounds for the RM variants, but those of the plain ones hold: knowing the machine
-# adds true samples, and counts a real one at most once for each pair.
 PRACTICE = (
     "t_env",
     "t_task",
@@ -56,7 +64,6 @@ PRACTICE = (
     "prior",
     "samples",
 )
-BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": "QR-Max"}
 
 
 @click.command(
@@ -64,6 +71,7 @@ BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": 
     epilog=examples(
         "qrmax plan office/map3/exp5 --agent rmax --epsilon 0.1 --delta 0.05",
         "qrmax plan --map my.txt --task my.toml --gamma 0.95 --json",
+        "qrmax plan continuous/office/map1/exp1 --set functions=8 --diameter 1",
         "qrmax plan paper/table4 --protocol as-published",
     ),
 )
@@ -82,6 +90,7 @@ BOUND_OF = {"rmax": "R-Max", "rmax-rm": "R-Max", "qrmax": "QR-Max", "qrmax-rm": 
     type=int,
     help="The horizon in steps, for UCBVI and PSRL.  [default: the problem's step limit]",
 )
+@bucket_options
 @study_options
 @as_json
 def plan(
@@ -100,10 +109,15 @@ def plan(
     known, the number of steps on which the policy may not be epsilon-optimal, and the memory of the
     methods. In practice far fewer samples suffice.
 
+    With real-valued positions these are the bounds of Bucket-QR-Max, for the number of buckets of
+    sampled partitions, with an estimate of delta_LSH: the probability that SimHash makes a bucket
+    that is too wide for the theory.
+
     For a study, such as paper/table4 or your own TOML file, it shows how many runs there are and
     how many are complete, and estimates time and memory; nothing is run.
     """
     study = {key: options.pop(key) for key in STUDY_OPTIONS}
+    of_buckets = {key: options.pop(key) for key in BUCKET_OPTIONS}
     if is_study(options["problem"]):
         refuse_options(of_studies=False)
         plan_study(options["problem"], as_json=as_json, **study)
@@ -113,11 +127,6 @@ def plan(
     agent = agent or usual_agent(options["problem"])
     check_agent(agent)
     problem = make_problem(**options)
-    if is_continuous(options["problem"]):
-        raise click.UsageError(
-            "The theory needs the number of states, and the number of buckets is not known before "
-            "training. In Python, `qrmax.theory.bucket_bound` takes a number of buckets."
-        )
     least, most = problem.reward_range()
     goal = Goal(epsilon=epsilon, delta=delta, gamma=gamma, r_max=most if r_max is None else r_max)
     if least < 0.0 or most > goal.r_max:
@@ -125,6 +134,10 @@ def plan(
             f"the theory assumes rewards from 0 to {goal.r_max:g}; those of {problem.name!r} range "
             f"from {least:g} to {most:g}, so these bounds do not hold"
         )
+    if is_continuous(options["problem"]):
+        plan_buckets(agent, problem, goal, as_json=as_json, **of_buckets)
+        return
+    refuse_for_tables()
     practice = _practice(agent)
     if horizon is not None and agent_class(agent).has_horizon:
         practice["horizon"] = horizon
@@ -231,7 +244,10 @@ def _print_for_people(agent: str, outlook: _Outlook, practice: dict[str, Any], m
     click.echo()
     print_table(
         (f"entries, episodes of {outlook.episode}", "in the paper", "in qrmax"),
-        [(m.name, _short(m.paper_entries), _short(m.our_entries)) for m in outlook.methods],
+        [
+            (m.name, short_number(m.paper_entries), short_number(m.our_entries))
+            for m in outlook.methods
+        ],
     )
 
 
@@ -254,7 +270,7 @@ def _bound_rows(learner: str, outlook: _Outlook) -> list[tuple[str, ...]]:
     )
 
     def row(what: str, practice: float | None, *theory: float | None) -> tuple[str, ...]:
-        return (f"{learner}: {what}", *map(_short, (practice, *theory)))
+        return (f"{learner}: {what}", *map(short_number, (practice, *theory)))
 
     pair = "(s, a)" if factored else "(s, q, a)"
     rows = [row(f"for a known {pair}", settings["t_env"], *(b.t_env for b in bounds))]
@@ -267,12 +283,3 @@ def _bound_rows(learner: str, outlook: _Outlook) -> list[tuple[str, ...]]:
         row(f"steps not {optimal}", None, *(b.steps for b in bounds)),
         row("value error, by Section 4.2", None, *(b.value_error for b in bounds)),
     ]
-
-
-def _short(number: float | None) -> str:
-    """A number in a few characters, however large."""
-    if number is None:
-        return "-"
-    if isinstance(number, int) and number < 10**7:
-        return str(number)
-    return f"{Decimal(number):.3g}"  # the floats end at 1e308

@@ -27,6 +27,7 @@ from qrmax.cli.problems import (
     usual_agent,
 )
 from qrmax.cli.resume_environment import environment_to_resume, options_to_resume
+from qrmax.cli.settings_option import read_value, settings_option
 from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import SourceError
 from qrmax.plugins import is_reference
@@ -42,29 +43,6 @@ NO_MAP = "--show is for worlds with a map, not for --env."
 MAY_CHANGE = {"max_steps", "max_episodes", "task", *OF_ENVIRONMENTS}  # in a run that is resumed
 RULE_NAMES = ("exact", "nominal", "success", "welch", "reaches", "budget")
 RULE_SETTINGS = ("within", "in_a_row", "episodes", "alpha", "success", "episode_return")
-
-
-def _read_settings(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, Any]:
-    """Parse NAME=VALUE pairs."""
-    settings = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE, as in t_env=20.")
-        settings[name.strip().replace("-", "_")] = _read_value(value.strip())
-    return settings
-
-
-def _read_value(text: str) -> Any:
-    words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 @click.command(
@@ -86,14 +64,7 @@ def _read_value(text: str) -> Any:
 @environment_options
 @agent_option
 @click.option("--seed", type=int, default=0, show_default=True, help="The random seed.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    callback=_read_settings,
-    metavar="NAME=VALUE",
-    help="A hyperparameter of the agent, such as gamma=0.95; may be repeated.",
-)
+@settings_option("A hyperparameter of the agent, such as gamma=0.95; may be repeated.")
 @click.option("--gamma", type=float, help="The discount factor; the same as --set gamma=...")
 @click.option(
     "--horizon",
@@ -258,7 +229,7 @@ def _new(options: dict[str, Any], quiet: bool) -> Session:
         settings |= {} if value is None else {name: value}
     check_agent(agent)
     given_env = EnvironmentOptions(**{name: options.pop(name) for name in OF_ENVIRONMENTS})
-    env = make_environment_of(given_env, options, _read_value)
+    env = make_environment_of(given_env, options, read_value)
     problem = make_problem(**options) if env is None else env
 
     from qrmax.agents.outside import is_outside
@@ -312,7 +283,7 @@ def _resumed(path: Path, options: dict[str, Any]) -> Session:
     from qrmax.agents.registry import agent_class
     from qrmax.training.checkpoint import load_session
 
-    again = environment_to_resume(path, given_env, options, _read_value)
+    again = environment_to_resume(path, given_env, options, read_value)
     session = load_session(path, again.env)
     if options["agent"] is not None and agent_class(options["agent"]) is not type(session.agent):
         raise click.UsageError(

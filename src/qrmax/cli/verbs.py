@@ -14,7 +14,10 @@ LOOK = (
     "the optimal one: qrmax solve office/map1/exp5 --show"
 )
 JUDGE = "the exact optimum: qrmax solve office/map1/exp5; `qrmax run` evaluates what it has learned"
-PLOT = "to draw learning curves: qrmax curves DIR -o curves.svg"
+PLOT = (
+    "to draw learning curves: qrmax curves DIR -o curves.svg; an overview of all problems: "
+    "qrmax plot DIR -o steps.svg"
+)
 KEEP = (
     "to keep a run: qrmax run office/map1/exp5 --save my.run; the results of a study: "
     "qrmax results DIR -o results.csv; a task in another format: qrmax convert TASK FILE"
@@ -28,7 +31,7 @@ TRIED = {
     **dict.fromkeys(("train", "learn", "fit", "start"), TRAIN),
     **dict.fromkeys(("watch", "play", "render", "rollout", "simulate", "demo", "visualize"), LOOK),
     **dict.fromkeys(("eval", "evaluate", "test", "optimum", "optimal", "value"), JUDGE),
-    **dict.fromkeys(("plot", "graph", "figure", "chart"), PLOT),
+    **dict.fromkeys(("graph", "figure", "chart"), PLOT),
     **dict.fromkeys(("save", "dump", "store"), KEEP),
     **dict.fromkeys(("study", "experiment", "benchmark", "grid"), MANY),
     **dict.fromkeys(("report", "latex", "markdown"), TABLE),

@@ -1,8 +1,12 @@
 """Learning curves as a picture: a panel for each problem, a line for each learner.
 
-A line is the median over the runs, with a band from the first to the third quartile. A run that met
-its stopping rule keeps its last value; so does one stopped by its budget, and its line ends there
-if it was the last. Negative values, of transient policies, are drawn at 0.
+A line is the median over the runs, with a band from the first to the third quartile, or the mean,
+with a band of a standard deviation on either side. A run that met its stopping rule keeps its last
+value; so does one stopped by its budget, and its line ends there if it was the last. Negative
+values, of transient policies, are drawn at 0.
+
+The nominal run of a policy is the episode in which the most likely outcome always happens. If it
+does not end in success, its steps to the goal count as the step limit of episodes.
 """
 
 from __future__ import annotations
@@ -29,7 +33,12 @@ MEASURES = {  # with the label of the axis
     "value": "value of the greedy policy / optimum",
     "success": "success of the greedy policy",
     "return": "return of an episode",
+    "nominal-success": "success of the nominal run",
+    "nominal-length": "steps to the goal of the nominal run (limit if not reached)",
 }
+SHARES = ("value", "success", "nominal-success")  # measures from 0 to 1
+SPREADS = ("quartiles", "std")
+LIMIT = "max_episode_steps"
 POINTS = 400  # of a line
 PANELS_IN_A_ROW = 3
 PANEL = (4.2, 3.0)  # inches
@@ -40,12 +49,12 @@ DASHES = ("-", "--", ":")  # after all colours are used
 
 
 class Line(NamedTuple):
-    """The quartiles over the runs of a learner."""
+    """The centre and the spread over the runs of a learner."""
 
     at: FloatArray  # steps or episodes
-    low: FloatArray  # the first quartile
-    middle: FloatArray  # the median
-    high: FloatArray  # the third quartile
+    low: FloatArray  # the first quartile, or the mean minus the standard deviation
+    middle: FloatArray  # the median, or the mean
+    high: FloatArray  # the third quartile, or the mean plus the standard deviation
 
 
 def default_measure(study: Study) -> str:
@@ -64,19 +73,27 @@ def default_measure(study: Study) -> str:
 
 
 def learning_curves(
-    study: Study, folder: str | os.PathLike[str], measure: str | None = None
+    study: Study,
+    folder: str | os.PathLike[str],
+    measure: str | None = None,
+    spread: str = "quartiles",
 ) -> dict[tuple[str, str], Line]:
     """The learning curves of a study by problem and learner, if they have complete runs."""
     import polars
 
     measure = default_measure(study) if measure is None else measure
     check_choice("measure", measure, tuple(MEASURES))
+    check_choice("spread", spread, SPREADS)
     unit = "step" if study.max_episodes is None else "episodes"
     found = with_others(curves(folder), study.others)
+    if measure.startswith("nominal"):
+        found = _with_nominal_runs(found, study)
     y = {
         "success": polars.col("success"),
         "return": polars.col("episode_return" if "episode_return" in found.columns else "gap"),
         "value": 1.0 - polars.col("gap"),
+        "nominal-success": polars.col("nominal_length").is_not_null().cast(polars.Float64),
+        "nominal-length": polars.col("nominal_length").fill_null(polars.col(LIMIT)),
     }[measure]
     points = found.select("problem", "label", "seed", x=unit, y=y).drop_nulls()
     if not len(points):
@@ -85,10 +102,46 @@ def learning_curves(
     length = {(problem, label): x for problem, label, x in ends.iter_rows()}
     order = [(problem, label) for problem in study.problems for label in labels_of(study)]
     return {
-        key: line_of(points.filter(problem=key[0], label=key[1]), length[key])
+        key: line_of(points.filter(problem=key[0], label=key[1]), length[key], spread)
         for key in order
         if key in length
     }
+
+
+def limits_of(study: Study, measure: str) -> tuple[float, float]:
+    """The range of a measure; bands of mean and standard deviation may exceed it.
+
+    >>> import qrmax
+    >>> limits_of(qrmax.load_study("paper/table4"), "nominal-length")
+    (0.0, 1000.0)
+    """
+    if measure == "nominal-length":
+        found = [cell.problem.options.get(LIMIT) for cell in study.cells]
+        return 0.0, float(max((limit for limit in found if limit is not None), default=np.inf))
+    return (0.0, 1.0) if measure in SHARES else (-np.inf, np.inf)
+
+
+def _with_nominal_runs(found: polars.DataFrame, study: Study) -> polars.DataFrame:
+    """The rows of problems with nominal runs that succeed, and the step limit of their episodes.
+
+    Only tabular problems have nominal runs.
+    """
+    import polars
+
+    succeeds = found.drop_nulls("nominal_length")["problem"].unique()
+    limits = {
+        cell.problem.label: limit
+        for cell in study.cells
+        if (limit := cell.problem.options.get(LIMIT)) is not None and cell.problem.label in succeeds
+    }
+    if not limits:
+        raise ParameterError(
+            f"no nominal run of {study.name!r} reaches its goal; needed: a tabular problem with "
+            "max_episode_steps, on which a policy has been learned"
+        )
+    own = polars.col("problem").is_in([*limits]) & polars.col("tool").is_null()
+    limit = polars.col("problem").replace_strict(limits, return_dtype=polars.Int64)
+    return found.filter(own).with_columns(limit.alias(LIMIT))
 
 
 def labels_of(study: Study) -> tuple[str, ...]:
@@ -96,8 +149,8 @@ def labels_of(study: Study) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*study.agents, *(other.marked for other in study.others)]))
 
 
-def line_of(points: polars.DataFrame, end: int) -> Line:
-    """The quartiles over the runs of a learner; each run keeps its last value.
+def line_of(points: polars.DataFrame, end: int, spread: str = "quartiles") -> Line:
+    """The centre and the spread over the runs of a learner; each run keeps its last value.
 
     >>> import polars
     >>> points = polars.DataFrame({"seed": [0, 0], "x": [1, 4], "y": [0.5, 0.75]})
@@ -112,8 +165,12 @@ def line_of(points: polars.DataFrame, end: int) -> Line:
         runs.append(np.where(last < 0, np.nan, y[np.maximum(last, 0)]))
     table = np.array(runs)
     begun = ~np.isnan(table).any(axis=0)  # from the step on at which every run has a point
-    low, middle, high = np.quantile(table[:, begun], (0.25, 0.5, 0.75), axis=0)
-    return Line(at[begun], low, middle, high)
+    table = table[:, begun]
+    if spread == "quartiles":
+        return Line(at[begun], *np.quantile(table, (0.25, 0.5, 0.75), axis=0))
+    mean = table.mean(axis=0)
+    std = table.std(axis=0, ddof=1) if len(table) > 1 else np.zeros_like(mean)
+    return Line(at[begun], mean - std, mean, mean + std)
 
 
 def draw_curves(
@@ -122,6 +179,7 @@ def draw_curves(
     kind: str = "svg",
     *,
     measure: str | None = None,
+    spread: str = "quartiles",
     logarithmic: bool = False,
 ) -> bytes:
     """The picture of a study's learning curves, as SVG, PNG or PDF."""
@@ -132,15 +190,16 @@ def draw_curves(
 
     check_choice("format", kind, FORMATS)
     measure = default_measure(study) if measure is None else measure
-    lines = learning_curves(study, folder, measure)
+    lines = learning_curves(study, folder, measure, spread)
     _warn_of_others(study, lines, measure)
     problems = [name for name in study.problems if any(name == problem for problem, _ in lines)]
     columns = min(len(problems), PANELS_IN_A_ROW)
     rows = math.ceil(len(problems) / columns)
     figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.8), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
+    limits = limits_of(study, measure)
     for panel, problem in zip(panels, problems, strict=False):
-        _draw_panel(panel, problem, labels_of(study), lines, is_share=measure != "return")
+        _draw_panel(panel, problem, labels_of(study), lines, limits)
         if logarithmic:
             panel.set_xscale("log")
         else:
@@ -174,21 +233,19 @@ def _draw_panel(
     problem: str,
     labels: tuple[str, ...],
     lines: dict[tuple[str, str], Line],
-    *,
-    is_share: bool,
+    limits: tuple[float, float],
 ) -> None:
     for number, label in enumerate(labels):
         if (problem, label) not in lines:
             continue
         line = lines[problem, label]
         colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
-        least = 0.0 if is_share else -np.inf
-        low, middle, high = (np.maximum(y, least) for y in (line.low, line.middle, line.high))
+        low, middle, high = (np.clip(y, *limits) for y in (line.low, line.middle, line.high))
         panel.plot(line.at, middle, color=colour, linestyle=dash, label=label)
         panel.fill_between(line.at, low, high, color=colour, alpha=0.15, linewidth=0)
     panel.set_title(problem, fontsize="medium")
-    if is_share:
-        panel.set_ylim(-0.02, 1.05)
+    if math.isfinite(limits[1]):
+        panel.set_ylim(-0.02 * limits[1], 1.05 * limits[1])
     panel.grid(alpha=0.3)
     panel.spines[["top", "right"]].set_visible(False)
 

@@ -6,10 +6,11 @@ distinguished from the best are bold; if those are all of them, none is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import zip_longest
 
 from qrmax.report.findings import Findings
+from qrmax.report.table_rows import latex_row as _line
 from qrmax.report.wording import (
     Row,
     counted,
@@ -32,6 +33,7 @@ AS_LATEX = str.maketrans(
         ">": "$>$",
         "|": "$|$",
         "±": r"$\pm$",
+        "µ": r"$\mu$",
         "≥": r"$\geq$",
         "∞": r"$\infty$",
         "—": "---",
@@ -123,7 +125,3 @@ def _styled(text: str, *, bold: bool = False, small: bool = False) -> str:
     if small and shown:
         shown = f"{{\\scriptsize {shown}}}"
     return shown
-
-
-def _line(cells: Iterable[str]) -> str:
-    return " & ".join(cells) + r" \\"

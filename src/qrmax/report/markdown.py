@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 from qrmax.report.findings import Final, Findings, Improvement
+from qrmax.report.table_rows import markdown_head as _head
+from qrmax.report.table_rows import markdown_row as _line
 from qrmax.report.wording import (
     ABSENT,
     counted,
     estimate_text,
     heads,
     how_many_are_close,
+    made_by,
     resolution_text,
     rows,
     share_text,
@@ -66,7 +69,7 @@ def _origin(findings: Findings) -> str:
     each = counted(max(cell.expected for cell in cells), "run") + " each"
     if any(cell.n < cell.expected for cell in cells):
         each += ", or n if a cell has fewer"
-    parts = [_made_by(findings)]
+    parts = [made_by(layout.command, findings.versions, findings.commits)]
     parts += [f"seeds {numbers_as_text(layout.seeds)}"] if layout.seeds else []
     parts += [
         f"{layout.unit}: mean ± standard deviation of runs that met the stopping rule, {each}"
@@ -75,18 +78,6 @@ def _origin(findings: Findings) -> str:
     if any(cell.summary and cell.summary.censored for cell in cells):
         text += " Runs that hit their budget are not in the mean; `>=` precedes the budget."
     return " ".join(filter(None, [text, resolution_text(findings)]))
-
-
-def _made_by(findings: Findings) -> str:
-    """The command, version and commit, as far as they are known."""
-    words = ["Made"]
-    if command := findings.layout.command:
-        words.append(f"by `{command}`")
-    if versions := findings.versions:
-        words.append(f"with qrmax {' and '.join(versions)}")
-    if commits := findings.commits:
-        words.append(f"at commit{'s' if len(commits) > 1 else ''} {' and '.join(commits)}")
-    return " ".join(words)
 
 
 def _main_table(findings: Findings) -> Iterator[str]:
@@ -213,13 +204,3 @@ def _odds_text(odds: Improvement | None, total: int) -> str:
     value, low, high = odds.probability
     text = f"{value:.2f} [{low:.2f} to {high:.2f}]"
     return text if odds.problems == total else f"{text}, {counted(odds.problems, 'problem')}"
-
-
-def _head(names: Sequence[str], left: int) -> Iterator[str]:
-    """The first two lines of a table, whose first columns are text."""
-    yield _line(names)
-    yield "|" + "---|" * left + "---:|" * (len(names) - left)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -28,13 +28,7 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
     """The table of a study, beside published reference values."""
     import polars
 
-    found = results(folder, earlier=True)
-    ours = found.filter(polars.col("id").is_in([run.id for run in study.runs()]))
-    if not len(ours):
-        raise StoreError(
-            f"{folder}: has no results of this version of {study.name}, but {len(found)} of "
-            "others; sweep it again"
-        )
+    ours = own_results(study, folder)
     layout, most = study_layout(study), study.max_episodes
     theirs = _others(study)
     if most is None:
@@ -54,6 +48,20 @@ def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
     return make_table(
         polars.concat([_in_episodes(whole, most), theirs], how="diagonal_relaxed"), layout
     )
+
+
+def own_results(study: Study, folder: str | os.PathLike[str]) -> pl.DataFrame:
+    """The results of a study, without those of its earlier versions."""
+    import polars
+
+    found = results(folder, earlier=True)
+    ours = found.filter(polars.col("id").is_in([run.id for run in study.runs()]))
+    if not len(ours):
+        raise StoreError(
+            f"{folder}: has no results of this version of {study.name}, but {len(found)} of "
+            "others; sweep it again"
+        )
+    return ours
 
 
 def _others(study: Study) -> pl.DataFrame:

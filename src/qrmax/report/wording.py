@@ -142,6 +142,22 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def made_by(command: str, versions: Sequence[str], commits: Sequence[str]) -> str:
+    """The command, version and commit that made results, as far as they are known.
+
+    >>> made_by("qrmax sweep smoke", ["0.1.0"], [])
+    'Made by `qrmax sweep smoke` with qrmax 0.1.0'
+    """
+    words = ["Made"]
+    if command:
+        words.append(f"by `{command}`")
+    if versions:
+        words.append(f"with qrmax {' and '.join(versions)}")
+    if commits:
+        words.append(f"at commit{'s' if len(commits) > 1 else ''} {' and '.join(commits)}")
+    return " ".join(words)
+
+
 def _mean_and_std(summary: Summary) -> str:
     """Mean and standard deviation, which evaluations r steps apart change by up to r/2."""
     mean, std, resolution = summary.mean, summary.std, summary.resolution

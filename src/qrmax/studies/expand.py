@@ -26,7 +26,7 @@ also be a table of replacements: `agents.qrmax = "qrmax-published"`. `precedence
 precedence. File paths are relative to the folder of the study.
 `reference` names a CSV file with numbers to show beside ours: see `reference_table.py`. `others`
 are runs of other tools: see `other_runs.py`. A problem may be an environment: see
-`outside_problems.py`.
+`outside_problems.py`. `groups` are problems that tables aggregate over: see `problem_groups.py`.
 
 A file is read in one pass: each part is read, checked and built in place, and mistakes are
 collected with their keys, so that all of them are reported at once.
@@ -61,6 +61,7 @@ from qrmax.studies.other_runs import read_others
 from qrmax.studies.outside_code import agent_origin, mentions_code
 from qrmax.studies.precedence import PROTOCOL_KEYS, AgentEntry, Layer, Layers, read_layer
 from qrmax.studies.problem_entries import MadeProblem, as_data, read_problems
+from qrmax.studies.problem_groups import read_groups
 from qrmax.studies.reading import Mistakes, Table
 from qrmax.studies.reference_table import Reference, read_reference
 from qrmax.studies.study import Cell, Study
@@ -80,6 +81,7 @@ STUDY_KEYS = (
     "protocols",
     "reference",
     "others",
+    "groups",
     *PROTOCOL_KEYS,
 )
 
@@ -153,6 +155,7 @@ class _Expansion:
             self.beside,
             self.evaluate_every,
         )
+        self.groups = read_groups(table, [made.spec.label for made in self.problems])
         table.refuse_rest(STUDY_KEYS)
 
     def study(self, name: str) -> Study:
@@ -177,6 +180,7 @@ class _Expansion:
             reference=self.reference,
             others=tuple(self.others),
             file=None,
+            groups=self.groups,
         )
 
     def _layers(self) -> list[Layer]:

@@ -137,7 +137,7 @@ def summarize(steps: Steps, seed: int = 0) -> Summary:
     """
     reached, values = np.array(steps.reached, dtype=np.float64), steps.values()
     interval = bootstrap([values.clip(max=steps.budget)], _mean, seed=seed)
-    interval = interval._replace(low=_moved_down(interval.low, steps.resolution))
+    interval = interval._replace(low=moved_down(interval.low, steps.resolution))
     is_open = steps.censored > 0 or steps.n == 1
     return Summary(
         n=steps.n,
@@ -241,10 +241,10 @@ def _estimate(
     resolution: int | None = None,
 ) -> Estimate:
     low, high = bootstrap(strata, statistic, seed=seed)
-    return Estimate(float(statistic(*strata)), _moved_down(low, resolution), high)
+    return Estimate(float(statistic(*strata)), moved_down(low, resolution), high)
 
 
-def _moved_down(low: float, resolution: int | None) -> float:
+def moved_down(low: float, resolution: int | None) -> float:
     """The lower end of a confidence interval, corrected for the resolution of the steps."""
     return low if resolution in (None, 1) else max(0.0, low - resolution)
 

@@ -100,6 +100,7 @@ class Study:
     reference: Mapping[str, Mapping[str, float]]
     comparable: bool  # whether those were measured under the same protocol
     others: tuple[OtherRuns, ...]  # runs of other tools, for tables and curves
+    groups: Mapping[str, tuple[str, ...]]  # problems to aggregate over, by the name of the group
     # its name or file, as `qrmax sweep` takes it; None for a study made in Python
     file: str | None = field(compare=False)
 
@@ -134,7 +135,8 @@ class Study:
             evaluate_every: steps between two evaluations of the policy.
             gamma: the discount factor of all agents that are not given another one.
             keys: the other keys of a study file: title, about, world, settings, on, protocols,
-                reference, comparable, others. File paths are relative to the current folder.
+                reference, comparable, others, groups. File paths are relative to the current
+                folder.
 
         Raises a `StudyError` that lists all mistakes.
         """
@@ -266,6 +268,8 @@ class Study:
             "reference": {problem: dict(row) for problem, row in self.reference.items()},
             "comparable": self.comparable,
             "others": [others.as_data() for others in self.others],
+            # only if given: earlier versions of qrmax refuse what they do not know
+            **({"groups": {k: list(v) for k, v in self.groups.items()}} if self.groups else {}),
         }
 
     @staticmethod
@@ -284,6 +288,7 @@ class Study:
                 "seeds": tuple(data["seeds"]),
                 "others": tuple(map(OtherRuns.of, data["others"])),
                 "file": data.get("file", f"{data['name']}.toml"),  # earlier folders lack it
+                "groups": {k: tuple(v) for k, v in data.get("groups", {}).items()},
             }
             return Study.of_parts(**{**given, **parts})
         except (LookupError, TypeError, ValueError, AttributeError) as error:
