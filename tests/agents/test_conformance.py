@@ -12,8 +12,7 @@ from learners import NUMBERED, VARIANTS, Trial, Variant, trial
 from qrmax import Edge, Problem, RewardMachine
 from qrmax.agents.base import Sizes
 from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
-from qrmax.agents.experience import Counterfactual, Observed
-from qrmax.agents.published import Twice
+from qrmax.agents.experience import Counterfactual, Observed, Twice
 from qrmax.agents.registry import (
     agent_class,
     agent_names,
@@ -246,6 +245,7 @@ REFUSED: dict[str, list[Any]] = {
     "r_min": [0.5, float("inf"), float("-inf"), float("nan"), "0", None],
     "bonus_scale": [-0.1, float("inf"), float("nan"), "1", None],
     "prior": [0.0, -1.0, float("inf"), float("nan"), None],
+    "count": ["all", None, 1],
     "samples": NO_COUNT,
     "hidden": NO_COUNT,
     "learning_rate": [0.0, 1.1, float("nan"), "0.1", None],
@@ -280,6 +280,7 @@ ALLOWED: dict[str, list[Any]] = {
     "r_min": [0.0, -1000],
     "bonus_scale": [0.0, 0.1, 7],
     "prior": [1e-6, 1, 1000.0],
+    "count": ["real", "counterfactual"],
     "samples": [1, 1000],
     "hidden": [1, 8192],
     "learning_rate": [1e-9, 1],

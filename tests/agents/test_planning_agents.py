@@ -14,7 +14,9 @@ from amounts import amount
 from learned_models import check_plan
 from learners import PLANNING, Trial, Variant, live_task_states, trial
 from qrmax import Edge, Problem, RewardMachine, TabularMDP
+from qrmax.agents.registry import default_settings, make_config
 from qrmax.empirical.counts import Counter
+from qrmax.errors import ParameterError
 from qrmax.problems.simulator import Step
 from random_problems import NON_NEGATIVE, problems
 from small_problems import LEFT, RIGHT, errand
@@ -262,3 +264,37 @@ def test_one_try_of_a_machine_with_chances_is_not_enough(seed: int) -> None:
     run = qrmax.train("qrmax", bargain(), seed=seed, t_task=1, t_env=20, max_steps=5000)
     assert run.gap > 0.15
     assert run.reason == "budget"
+
+
+# --- the samples that count
+
+
+@pytest.mark.parametrize(("count", "needed"), [("real", 6), ("counterfactual", 2)])
+def test_a_real_sample_counts_once_or_for_each_machine_state(count: str, needed: int) -> None:
+    problem = errand()
+    assert problem.n_task_states == 3
+    agent = trial("qrmax-rm", problem, t_env=6, count=count).agent
+    step = Step(1, 0, 0, 0.0, 0.0, False, False, False)
+    for _ in range(needed):
+        assert not agent.env.is_known(0, RIGHT)
+        agent.update(0, 0, RIGHT, step)
+    assert agent.env.is_known(0, RIGHT)
+    assert agent.env.estimate(0, RIGHT).outcomes.tolist() == [1]
+
+
+@pytest.mark.parametrize(("count", "real"), [("real", 1), ("counterfactual", 2)])
+def test_r_max_rm_counts_the_real_transition_once_or_twice(count: str, real: int) -> None:
+    agent = trial("rmax-rm", errand(), t_env=6, count=count).agent
+    agent.update(0, 0, RIGHT, Step(1, 0, 0, 0.0, 0.0, False, False, False))
+    counts = [agent.pair.counts.n[agent.number(0, q), RIGHT] for q in (0, 1)]
+    assert counts == [real, 1]
+
+
+def test_counts_are_real_unless_published() -> None:
+    counts = {
+        name: default_settings(name)["count"]
+        for name in ("qrmax-rm", "rmax-rm", "qrmax-rm-published", "rmax-rm-published")
+    }
+    assert [*counts.values()] == ["real", "real", "counterfactual", "counterfactual"]
+    with pytest.raises(ParameterError, match="count is 'all'; allowed: 'real', 'counterfactual'"):
+        make_config("qrmax-rm", {"count": "all"})

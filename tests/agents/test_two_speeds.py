@@ -43,6 +43,7 @@ agent_settings = st.fixed_dictionaries(
         "bonus_scale": st.sampled_from([0.0, 0.3, 1.0]),
         "prior": st.sampled_from([1e-6, 1.0, 10.0]),
         "samples": st.sampled_from([1, 3, 8]),
+        "count": st.sampled_from(["real", "counterfactual"]),
     }
 )
 

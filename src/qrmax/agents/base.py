@@ -106,6 +106,8 @@ class AgentConfig:
     agent: ClassVar[type[Agent]]  # whose config it is; each class of agents has one of its own
     from_rewards: ClassVar[tuple[str, ...]] = ()
     """Of `r_min` and `r_max`, those settings whose default is the reward range of the problem."""
+    newer: ClassVar[tuple[str, ...]] = ()
+    """Settings that run ids leave out at their default: there were runs before they existed."""
 
     gamma: float = 0.9  # discount factor
 

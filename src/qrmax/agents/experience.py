@@ -18,6 +18,9 @@ from qrmax.machines.machine_table import MachineTable
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.problems.simulator import Step
 
+REAL, COUNTERFACTUAL = COUNTS = ("real", "counterfactual")
+"""The samples that count towards a threshold: those of real steps, or of counterfactual ones."""
+
 
 class TaskStep(NamedTuple):
     """A transition of the machine, observed or counterfactual."""
@@ -91,6 +94,20 @@ class Counterfactual:
         if steps is None:
             steps = self._steps[case] = _steps_of(table, self.live, *case)
         return steps
+
+
+class Twice:
+    """Each real step as it happened, and once more among the counterfactual ones."""
+
+    knows_machine = True
+
+    def __init__(self, counterfactual: Experience) -> None:
+        self.counterfactual = counterfactual
+        self.observed = Observed()
+
+    def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:
+        """The observed transition, then the counterfactual ones from every machine state."""
+        return [*self.observed(q, step), *self.counterfactual(q, step)]
 
 
 def _steps_of(

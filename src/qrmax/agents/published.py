@@ -14,19 +14,20 @@ Their settings (no slips, t_E = 39, value iteration to 1 %) are those of the pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents.base import Sizes
-from qrmax.agents.experience import Experience, Observed, TaskStep
-from qrmax.agents.model_based import ModelBased, ModelBasedConfig
+from qrmax.agents.experience import COUNTERFACTUAL, Experience
+from qrmax.agents.model_based import ModelBased
 from qrmax.agents.qrmax import QRMax, QRMaxConfig
-from qrmax.agents.qrmax_rm import QRMaxRM
+from qrmax.agents.qrmax_rm import QRMaxRM, QRMaxRMConfig
 from qrmax.agents.rmax import RMax
-from qrmax.agents.rmax_rm import RMaxRM
+from qrmax.agents.rmax_rm import RMaxRM, RMaxRMConfig
 from qrmax.agents.step_loops import Counting
 from qrmax.planning.incremental import IncrementalPlanner
 from qrmax.problems.simulator import Step
@@ -53,34 +54,18 @@ class PublishedRMax(PublishedTies, RMax):
     told_the_machine = "rmax-rm-published"
 
 
-class Twice:
-    """Each real step as it happened, and once more among the counterfactual ones."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PublishedRMaxRMConfig(RMaxRMConfig):
+    """Settings of R-MaxRM, with the published code's counts by default."""
 
-    knows_machine = True
-
-    def __init__(self, counterfactual: Experience) -> None:
-        self.counterfactual = counterfactual
-        self.observed = Observed()
-
-    def __call__(self, q: int, step: Step) -> Sequence[TaskStep]:
-        """The observed transition, then the counterfactual ones from every machine state."""
-        return [*self.observed(q, step), *self.counterfactual(q, step)]
+    count: str = COUNTERFACTUAL
 
 
 class PublishedRMaxRM(PublishedRMax, RMaxRM):
     """R-MaxRM with the ties of the published code, counting each real step twice."""
 
     name = "rmax-rm-published"
-    in_loop = frozenset({"experience"})
-
-    def __init__(
-        self, sizes: Sizes, config: ModelBasedConfig, rng: Stream, experience: Experience
-    ) -> None:
-        super().__init__(sizes, config, rng, Twice(experience))
-
-    def counting(self) -> Counting:
-        """The counters for the compiled loop."""
-        return super().counting()._replace(times=2)
+    Config = PublishedRMaxRMConfig
 
 
 class PublishedQRMax(PublishedTies, QRMax):
@@ -96,7 +81,6 @@ class PublishedQRMax(PublishedTies, QRMax):
     ) -> None:
         super().__init__(sizes, config, rng, experience)
         self.untried = np.ones(sizes, dtype=bool)  # [s, q, a]
-        self.times = 1  # the weight of a sample of the world
 
     def make_planner(self) -> IncrementalPlanner:
         """A planner for pairs, with R_max times |Q|."""
@@ -117,8 +101,7 @@ class PublishedQRMax(PublishedTies, QRMax):
             self.task.record(p, step.s, p_next, r_task)
             if terminated and self.planner.finish(self.number(step.s, p_next), 0):
                 do_vi = True
-        for _ in range(self.times):
-            self.env.record(s, a, step.s, step.r_env)
+        self.env.record(s, a, step.s, step.r_env, self.times)
         if do_vi:
             self.planner.replan()
 
@@ -142,7 +125,7 @@ class PublishedQRMax(PublishedTies, QRMax):
 
     def counting(self) -> Counting:
         """The counters for the compiled loop."""
-        return super().counting()._replace(times=self.times, untried=self.untried)
+        return super().counting()._replace(untried=self.untried)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Counters, planner, and the triples that have not been tried."""
@@ -154,13 +137,15 @@ class PublishedQRMax(PublishedTies, QRMax):
         self.untried[:] = arrays["untried"]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PublishedQRMaxRMConfig(QRMaxRMConfig):
+    """Settings of QR-MaxRM, with the published code's counts by default."""
+
+    count: str = COUNTERFACTUAL
+
+
 class PublishedQRMaxRM(PublishedQRMax, QRMaxRM):
     """QR-MaxRM of the published code: each sample of the world counts |Q| times."""
 
     name = "qrmax-rm-published"
-
-    def __init__(
-        self, sizes: Sizes, config: QRMaxConfig, rng: Stream, experience: Experience
-    ) -> None:
-        super().__init__(sizes, config, rng, experience)
-        self.times = sizes.task_states
+    Config = PublishedQRMaxRMConfig

@@ -72,6 +72,7 @@ class QRMax(ModelBased):
         self.env = Counter(states, actions, threshold=config.t_env)  # lines 2-3
         self.task = Counter(task_states, states, threshold=config.t_task, outcomes=1)  # 4-5
         self.counters = {"env": self.env, "task": self.task}
+        self.times = 1  # that a sample of the world counts
         self.planner = self.make_planner()  # line 1
         self._learned: dict[int, Sequence[TaskStep]] = {}  # [s'], all of which is known
 
@@ -94,7 +95,7 @@ class QRMax(ModelBased):
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition (lines 10-32)."""
         do_vi = False
-        if self.env.record(s, a, step.s, step.r_env):  # lines 11-18
+        if self.env.record(s, a, step.s, step.r_env, self.times):  # lines 11-18
             self.planner.learn_env(s, a, *self.env.estimate(s, a))
             do_vi = True
         task_steps = self.experience(q, step)
@@ -129,6 +130,7 @@ class QRMax(ModelBased):
             for_transitions=self.env.for_transitions,
             for_rewards=self.env.for_rewards,
             of_pairs=False,
+            times=self.times,
             counterfactual=self.experience.knows_machine,
             task=step_loops.TaskFactor(
                 *self.task.counts,

@@ -95,8 +95,10 @@ class Counter:
         """Whether (i, j) has enough samples."""
         return bool(self.counts.n[i, j] >= self.threshold)
 
-    def record(self, i: int, j: int, outcome: int, reward: float) -> bool:
+    def record(self, i: int, j: int, outcome: int, reward: float, times: int = 1) -> bool:
         """Count a sample unless (i, j) is known; return whether it has just become known."""
+        if times > 1:
+            return any(self.record(i, j, outcome, reward) for _ in range(times))
         n, threshold = self.counts.n.item(i, j), self.threshold
         if n >= threshold:
             return False

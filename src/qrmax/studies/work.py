@@ -14,7 +14,6 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -24,6 +23,7 @@ from qrmax.errors import CheckpointError, QRMaxWarning
 from qrmax.outside_errors import raised_outside
 from qrmax.seeding import stream
 from qrmax.studies.outside_code import agent_origin, check_origin, use_folders
+from qrmax.studies.problem_entries import as_data
 from qrmax.studies.problem_specs import spec_of
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import LIMITS, canonical
@@ -204,7 +204,7 @@ def _resumed(assignment: Assignment) -> Session:
     limits = [key for key in ("seed", *LIMITS) if key in config["training"]]
     found = {
         "agent": config["agent"] if type(session.agent) is kind else session.agent.name,
-        "settings": asdict(session.agent.config),
+        "settings": as_data(session.agent.config),
         "training": {
             **rule_as_data(training.stop),
             **{key: getattr(training, key) for key in limits},
