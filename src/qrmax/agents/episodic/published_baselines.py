@@ -25,6 +25,8 @@ Assumes: sees the machine's state; does not know the machine.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 
 from qrmax.agents.base import Sizes
@@ -43,9 +45,11 @@ from qrmax.seeding import Stream
 class PublishedBaseline(TabledAgent):
     """A baseline that is evaluated by its greedy policy of stage 0."""
 
+    beside_loop = ("greedy_values",)
+
+    @abstractmethod
     def greedy_values(self) -> FloatArray:
         """Action values `[h, x, a]` without bonus or sampling."""
-        raise NotImplementedError
 
     @property
     def q(self) -> FloatArray:

@@ -21,6 +21,7 @@ from qrmax.seeding import Stream
 class SamplingAgent(TabledAgent):
     """An agent that samples models from a posterior, anew for every episode."""
 
+    beside_loop = ("plan_with", "known_ends")  # called before an episode, in Python
     kernels = (draw_models, plan_models)
 
     def __init__(

@@ -97,13 +97,6 @@ class TabledAgent(EpisodicAgent):
             limit,
         )
 
-    def value_after(self, s: int, q: int) -> float:
-        """The value that the plan gives to arriving in (s, q) with the first step."""
-        if self.config.horizon == 1:
-            return 0.0
-        _, x = self.place(s, q)
-        return float(self.config.gamma * self.table.values[1, x].max())
-
     # --- saving
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
