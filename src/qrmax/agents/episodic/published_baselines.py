@@ -7,7 +7,7 @@ is in its text, make them slower than our own:
   the values of the plan under way; at all other stages it stays what it was (UCBVI);
 - no end is known: a pair in which an episode has ended is like any other that was never tried, so
   that its value is v_h (UCBVI), or one of a sampled model (OPSRL);
-- the policy to evaluate is stationary, the greedy one of stage 0, without bonus or sampling. A
+- the policy to evaluate is the greedy one of stage 0 at all stages, without bonus or sampling. A
   state-action pair that was never tried leads to any x with equal chance, so that an end is worth
   the more the sooner it is reached. (If ends were worth 0, all ways that lead there within H steps
   would be equally good at stage 0, and the first action would be taken.) OPSRL takes the means of
@@ -61,8 +61,8 @@ class PublishedBaseline(TabledAgent):
         return np.asarray(self.q.argmax(axis=2), dtype=np.int32)
 
     def recommendation(self) -> IntArray:
-        """The same: it does not depend on the stage."""
-        return self.policy()
+        """The same at every stage, `[h, s, q]`."""
+        return np.repeat(self.policy()[None], self.config.horizon, axis=0)
 
 
 class PublishedUCBVI(PublishedBaseline):
