@@ -1,7 +1,7 @@
 """The rules of the published comparison, where they differ from `ucbvi` and `opsrl`.
 
-The paper's table 6 compares with implementations after those of rlberry. Four rules, none of which
-is in its text, make them slower than our own:
+The paper's table 6 compares with implementations after those of rlberry. Their rules are those of a
+public version of that code, which need not be the one that made the table; none is in its text:
 
 - the bonus of (x, a) is renewed at the stage h at which it is visited, with the counts of then and
   the values of the plan under way; at all other stages it stays what it was (UCBVI);
@@ -13,6 +13,9 @@ is in its text, make them slower than our own:
   would be equally good at stage 0, and the first action would be taken.) OPSRL takes the means of
   its posterior, by which a pair that was never tried has the reward 1/2;
 - OPSRL has a uniform prior: p(. | x, a) ~ Dirichlet(counts + prior / |X|).
+
+One rule of that code is not followed: it plans anew after H steps where the world then is, without
+a reset. Here the world is reset after H steps, as for all agents with a horizon.
 
     Q_h(x, a) = r(x, a) + sum_y p(y | x, a) V_h+1(y) + bonus_h(x, a)      clipped at v_h; UCBVI
 
