@@ -29,6 +29,7 @@ Assumes: sees the machine's state; does not know the machine.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,7 +49,7 @@ from qrmax.seeding import Stream
 class PublishedBaseline(TabledAgent):
     """A baseline that is evaluated by its greedy policy of stage 0."""
 
-    beside_loop = ("greedy_values",)
+    beside_loop: ClassVar[tuple[str, ...]] = ("greedy_values",)
 
     @abstractmethod
     def greedy_values(self) -> FloatArray:

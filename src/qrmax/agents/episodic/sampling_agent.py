@@ -6,6 +6,8 @@ state-action pair and stage.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from qrmax.agents.base import Sizes
@@ -21,7 +23,10 @@ from qrmax.seeding import Stream
 class SamplingAgent(TabledAgent):
     """An agent that samples models from a posterior, anew for every episode."""
 
-    beside_loop = ("plan_with", "known_ends")  # called before an episode, in Python
+    beside_loop: ClassVar[tuple[str, ...]] = (
+        "plan_with",
+        "known_ends",
+    )  # called before an episode, in Python
     kernels = (draw_models, plan_models)
 
     def __init__(

@@ -36,7 +36,7 @@ class TabledAgent(EpisodicAgent):
     """An agent that follows a table of action values."""
 
     loop = staticmethod(step_loops.follow_table)
-    beside_loop = ("begin_episode", "plan_episode", "bonus_rule")  # called in Python
+    beside_loop: ClassVar[tuple[str, ...]] = ("begin_episode", "plan_episode", "bonus_rule")
     counts_visits: ClassVar[bool] = False  # of each stage
     renews_bonus: ClassVar[bool] = False  # at the stage that is visited
 
