@@ -6,6 +6,7 @@ state-action pair and stage.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -23,11 +24,9 @@ from qrmax.seeding import Stream
 class SamplingAgent(TabledAgent):
     """An agent that samples models from a posterior, anew for every episode."""
 
-    beside_loop: ClassVar[tuple[str, ...]] = (
-        "plan_with",
-        "known_ends",
-    )  # called before an episode, in Python
+    beside_loop: ClassVar[tuple[str, ...]] = ("plan_with", "known_ends")
     kernels = (draw_models, plan_models)
+    quick_settings = MappingProxyType({"horizon": 10, "samples": 2})
 
     def __init__(
         self,
