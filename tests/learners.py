@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from amounts import PLAIN
 from qrmax import Problem
 from qrmax.agents import published
 from qrmax.agents.model_based import ModelBased
@@ -53,7 +54,7 @@ PLANNING = [variant for variant in VARIANTS if variant.plans]
 def trial(variant: Variant | str, problem: Problem, *, seed: int = 7, **settings: Any) -> Trial:
     """A fresh agent, told those of the settings that it has, in a fresh world."""
     variant = Variant(variant) if isinstance(variant, str) else variant
-    told = {"gamma": 0.9, "horizon": 20} | settings
+    told = {"gamma": 0.9, "horizon": 20} | ({"samples": 1} if PLAIN else {}) | settings
     return make_trial(variant.name, problem, seed=seed, settings=variant.settings(**told))
 
 

@@ -42,7 +42,10 @@ agent_settings = st.fixed_dictionaries(
         "r_min": st.sampled_from([0.0, -100.0]),
         "bonus_scale": st.sampled_from([0.0, 0.3, 1.0]),
         "prior": st.sampled_from([1e-6, 1.0, 10.0]),
-        "samples": st.sampled_from([1, 3, 8]),
+        "samples": st.sampled_from([1, 3, amount(8, plain=2)]),
+        "total_steps": st.sampled_from([1, 10**6]),
+        "reward_posterior": st.sampled_from(["beta", "gaussian"]),
+        "transition_prior": st.sampled_from(["optimistic", "uniform"]),
         "count": st.sampled_from(["real", "counterfactual"]),
     }
 )

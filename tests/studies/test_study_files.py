@@ -326,7 +326,7 @@ ONE_MISTAKE = {
     "a setting that no agent of a pattern has": (
         GOOD + '[settings."psrl*"]\nbonus_scale = 3.0',
         "settings.psrl*.bonus_scale",
-        "unknown setting of psrl, psrl-rm 'bonus_scale'",
+        "unknown setting of psrl, psrl-rm, psrl-exact 'bonus_scale'",
     ),
     "a value that no agent of a pattern accepts": (
         GOOD + '[settings."*rmax*"]\nt_env = -3',

@@ -10,7 +10,9 @@ import pytest
 
 import qrmax
 from gym_worlds import Room, cliff, in_order, lake, successes
-from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
+from qrmax.agents.episodic.episodic_agent import EpisodicAgent
+from qrmax.agents.episodic.published_baselines import PublishedBaseline
+from qrmax.agents.registry import agent_class
 from qrmax.errors import ParameterError
 from qrmax.seeding import Stream, stream
 from qrmax.training.environment import EnvPlayer
@@ -22,6 +24,10 @@ from small_runs import WITH_A_HORIZON, corridor, session_of
 pytestmark = pytest.mark.filterwarnings("ignore:horizon is .*:qrmax.QRMaxWarning")
 
 every_name = pytest.mark.parametrize("name", WITH_A_HORIZON)
+STATIONARY = [n for n in WITH_A_HORIZON if issubclass(agent_class(n), PublishedBaseline)]
+"""Those that recommend one policy for all stages, by a model that knows no end."""
+
+every_staged = pytest.mark.parametrize("name", [n for n in WITH_A_HORIZON if n not in STATIONARY])
 BUDGET: dict[str, Any] = {"stop": "budget", "evaluate_every": 10**6}
 
 
@@ -96,14 +102,14 @@ def test_an_episode_that_was_cut_off_makes_nothing_an_end(name: str) -> None:
         gymnasium.wrappers.TimeLimit(Room("discrete"), 5), in_order("never"), labels=lambda *_: ()
     )
     for run in [*runs, qrmax.train(name, env, horizon=9, max_steps=300)]:
-        assert isinstance(run.agent, FiniteHorizon)
+        assert isinstance(run.agent, EpisodicAgent)
         assert not run.agent.done.any()
 
 
-@every_name
+@every_staged
 def test_an_end_is_one(name: str) -> None:
     run = qrmax.train(name, payday(), horizon=4, max_steps=400, **BUDGET)
-    assert isinstance(run.agent, FiniteHorizon)
+    assert isinstance(run.agent, EpisodicAgent)
     assert run.agent.done.ravel().tolist() == [False, True]
     assert run.recommendation[:, 0, 0].tolist() == [0, 0, 0, 1]
     assert run.evaluation is not None
@@ -134,7 +140,7 @@ def test_the_range_of_rewards_of_an_environment_is_that_of_its_task(name: str) -
     assert (config.r_min, config.r_max) == (-5.0, 1.0)
 
 
-@every_name
+@every_staged
 def test_the_policy_is_that_of_the_first_stage(name: str) -> None:
     run = qrmax.train(name, payday(), horizon=3, max_steps=300, **BUDGET)
     assert run.recommendation.shape == (3, 2, 1)
@@ -145,7 +151,7 @@ def test_the_policy_is_that_of_the_first_stage(name: str) -> None:
     assert run.gap == 0.0
 
 
-@every_name
+@every_staged
 def test_what_is_recommended_is_renewed_when_it_was_trained_on(name: str) -> None:
     run = qrmax.train(name, payday(), horizon=3, max_steps=1, **BUDGET)
     before = run.recommendation
@@ -156,7 +162,7 @@ def test_what_is_recommended_is_renewed_when_it_was_trained_on(name: str) -> Non
 # --- learning
 
 
-@every_name
+@every_staged
 @pytest.mark.parametrize("seed", range(3))
 def test_the_river_is_learned(name: str, seed: int) -> None:
     options = {"seed": seed, "max_steps": 50_000, "evaluate_every": 500}
@@ -174,7 +180,7 @@ def test_an_office_is_learned(name: str) -> None:
     assert run.gap <= 0.05
 
 
-@every_name
+@every_staged
 def test_a_lake_is_learned(name: str) -> None:
     env = lake()
     run = qrmax.train(name, env, horizon=25, gamma=0.9, max_steps=6000, evaluate_every=1000)

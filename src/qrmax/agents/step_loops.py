@@ -830,6 +830,137 @@ def follow_plan(
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
 
 
+class BonusRule(NamedTuple):
+    """Exploration bonus of n visits: flat / sqrt(n) + slope v / n + (spread sd + half v) / sqrt(n).
+
+    v is the largest return of the rest of the episode, sd the standard deviation of the value of
+    the successor.
+    """
+
+    flat: float
+    slope: float
+    spread: float
+    half: float
+
+
+class StageTable(NamedTuple):
+    """Action values of every stage, and what a step records for the next plan."""
+
+    values: FloatArray  # [h, x, a]
+    visits: IntArray  # [h, x], visit counts of a stage; empty if they are not counted
+    bonus: FloatArray  # [h, x, a], renewed at the stage that is visited; empty if none is
+    v_max: FloatArray  # [h]
+    rule: BonusRule
+
+
+@_compiled
+def visit_bonus(
+    table: StageTable,
+    n: IntArray,
+    listed: IntArray,
+    outcome: IntArray,
+    tau: IntArray,
+    h: int,
+    x: int,
+    a: int,
+) -> float:
+    """The exploration bonus of (x, a) at stage h, with the counts of now and the values planned."""
+    values, _, _, v_max, rule = table
+    tried = n[x, a]
+    mean = variance = 0.0
+    if rule.spread > 0.0 and h + 1 < v_max.size:
+        for k in range(listed[x]):
+            mean += tau[x, a, k] / tried * _greatest(values, h + 1, outcome[x, k])
+        for k in range(listed[x]):
+            off = _greatest(values, h + 1, outcome[x, k]) - mean
+            variance += tau[x, a, k] / tried * off * off
+    root = np.sqrt(tried)
+    bonus = rule.flat / root + rule.slope * v_max[h] / tried
+    bonus += (rule.spread * np.sqrt(variance) + rule.half * v_max[h]) / root
+    capped: float = min(bonus, v_max[h])
+    return capped
+
+
+@_inner
+def _greatest(values: FloatArray, h: int, x: int) -> float:
+    best: float = values[h, x, 0]
+    for a in range(1, values.shape[2]):
+        best = max(best, values[h, x, a])
+    return best
+
+
+@_compiled
+def follow_table(
+    world: World,
+    state: LongArray,
+    table: StageTable,
+    counting: EpisodeCounting,
+    known_done: BoolArray,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    stage: int,
+    limit: int,
+) -> Taken:
+    """Follow a table of action values, as `follow_plan` follows a plan; pairs (s, q) only."""
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, longest = world.done, world.limit
+    values, visits, bonus, v_max, _ = table
+    n, rho, listed, outcome, tau, _, binarize_rewards, lowest, span = counting
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    n_q = next_state.shape[0]
+    limit = min(limit, v_max.size - stage)
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        s, q, h = state[_S], state[_Q], stage + taken
+        x = s * n_q + q
+        taken += 1
+        a = _one_of(values[h, x], 0.0, agent_block, agent_at)
+        k, s_next, label, j, q_next = _outcome(
+            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+        )
+        age = state[_AGE] + 1
+        terminated, truncated = done[s_next, q_next], age == longest
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, age
+        state[_OVER] = terminated or truncated
+        r_env, r_task = reward[s, a, k], task_reward[q, label, j]
+        x_next = s_next * n_q + q_next
+        place = 0
+        while place < listed[x] and outcome[x, place] != x_next:
+            place += 1
+        if place == listed[x] or (terminated and not known_done[0, x_next]):
+            return Taken(
+                taken,
+                True,
+                s,
+                q,
+                a,
+                s_next,
+                q_next,
+                label,
+                r_env,
+                r_task,
+                terminated,
+                truncated,
+                s_next,
+            )
+        paid = r_env + r_task
+        if binarize_rewards:
+            share = (paid - lowest) / span if span > 0.0 else 0.0
+            hurdle = _random(agent_block, agent_at) if 0.0 < share < 1.0 else 0.5
+            paid = 1.0 if hurdle < share else 0.0
+        n[x, a] += 1
+        rho[x, a] += paid
+        tau[x, a, place] += 1
+        if visits.size > 0:
+            visits[h, x] += 1
+        if bonus.size > 0:
+            bonus[h, x, a] = visit_bonus(table, n, listed, outcome, tau, h, x, a)
+        if state[_OVER]:
+            break
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
+
+
 # --- following a policy
 
 

@@ -94,11 +94,21 @@ def make_stages(
             f"horizon is {horizon}: planning for {shape[0] * shape[1]} pairs takes "
             f"{horizon * shape[0] * shape[1] * 8 / 1e9:,.0f} GB of memory; give a smaller one"
         ) from error
+    v_max = largest_returns(horizon, gamma, r_span)
+    return Stages(gamma, v_max, optimistic_prior, ahead, beyond)
+
+
+def largest_returns(horizon: int, gamma: float, r_span: float) -> FloatArray:
+    """v_h, the largest return of the stages from h on.
+
+    >>> largest_returns(3, 0.5, 2.0).tolist()
+    [3.5, 3.0, 2.0]
+    """
     v_max, most = np.empty(horizon), 0.0
     for h in reversed(range(horizon)):
         most = r_span + gamma * most
         v_max[h] = most
-    return Stages(gamma, v_max, optimistic_prior, ahead, beyond)
+    return v_max
 
 
 @_compiled

@@ -19,7 +19,8 @@ import numpy as np
 
 from qrmax.agents.base import Sizes
 from qrmax.agents.episodic import beliefs
-from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon, FiniteHorizonConfig
+from qrmax.agents.episodic.episodic_agent import FiniteHorizonConfig
+from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
 from qrmax.agents.experience import Experience
 from qrmax.errors import check_range
 from qrmax.seeding import Stream

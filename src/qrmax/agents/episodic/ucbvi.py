@@ -24,7 +24,8 @@ from numpy.typing import ArrayLike
 
 from qrmax.agents.base import Sizes
 from qrmax.agents.episodic import beliefs
-from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon, FiniteHorizonConfig
+from qrmax.agents.episodic.episodic_agent import FiniteHorizonConfig
+from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
 from qrmax.agents.experience import Experience
 from qrmax.errors import check_range
 from qrmax.planning.arrays import FloatArray

@@ -1,0 +1,188 @@
+"""Backward induction into a table of action values for every stage (compiled).
+
+    Q_h(x, a) = r(x, a) + gamma sum_y p(y | x, a) V_h+1(y) + b_h(x, a)     h = H - 1 down to 0
+    V_h(x)    = max_a Q_h(x, a),  0 where the episode is over              V_H = 0
+
+for models of pairs x = (s, q) whose bonuses b_h depend on the stage, whose values are kept from one
+episode to the next, or whose options have successors of their own:
+
+    plan_with_bonuses  b_h(x, a) is given, and Q_h clipped at v_h (the published comparison)
+    plan_monotone      b_h(x, a) of Azar, Osband and Munos (2017), and Q_h never rises
+    plan_models        the best of several sampled models, without a bonus
+
+`finite_horizon.py` is quicker, for bonuses that depend on the stage through v_h and Var alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from qrmax.errors import ParameterError
+from qrmax.planning.compilation import compiled
+
+if TYPE_CHECKING:  # numba does not read annotations
+    from qrmax.empirical.successors import Seen
+    from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
+
+_compiled = compiled
+
+
+class Concentration(NamedTuple):
+    """The constants of the bonuses of Azar, Osband and Munos."""
+
+    log: float  # L = ln(5 S A T / delta)
+    top: float  # the largest return of an episode, H in the paper
+    hoeffding: bool  # UCBVI-CH; else UCBVI-BF
+    correction: float  # 100^2 H^3 S^2 A L^2, times the square of the largest reward
+
+
+class SampledModels(NamedTuple):
+    """Models of the world, of which the most optimistic is assumed: options o = b |A| + a."""
+
+    succ: IntArray  # [x, o, k]
+    weight: FloatArray  # [x, o, k]
+    listed: IntArray  # [x, o], the number of successors
+    rest: FloatArray  # [x, o], the probability of what is not listed
+    reward: FloatArray  # [x, o]
+
+
+def make_table(horizon: int, n_x: int, n_actions: int) -> FloatArray:
+    """Allocate a table `[h, x, a]`."""
+    try:
+        return np.zeros((horizon, n_x, n_actions))
+    except (MemoryError, ValueError) as error:  # ValueError: beyond any address space
+        raise ParameterError(
+            f"horizon is {horizon}: action values of {n_x} pairs take "
+            f"{horizon * n_x * n_actions * 8 / 1e9:,.0f} GB of memory; give a smaller one"
+        ) from error
+
+
+@_compiled
+def plan_with_bonuses(
+    seen: Seen,
+    bonus: FloatArray,
+    v_max: FloatArray,
+    gamma: float,
+    adds: bool,
+    values: FloatArray,
+) -> None:
+    """Fill a table with the empirical model; a pair never tried leads to any x with equal chance.
+
+    `bonus[h, x, a]` is left out unless it `adds`. No episode is known to end.
+    """
+    n, rho, listed, outcome, tau = seen
+    horizon, n_x, n_actions = values.shape
+    value, after = np.zeros(n_x), np.zeros(n_x)  # V_h, V_h+1
+    for h in range(horizon - 1, -1, -1):
+        anywhere = 0.0
+        for x in range(n_x):
+            after[x] = value[x]
+            anywhere += value[x]
+        anywhere /= n_x
+        for x in range(n_x):
+            best = -np.inf
+            for a in range(n_actions):
+                tried = n[x, a]
+                worth = gamma * anywhere
+                if tried > 0:
+                    worth = rho[x, a] / tried
+                    for k in range(listed[x]):
+                        worth += tau[x, a, k] / tried * (gamma * after[outcome[x, k]])
+                if adds:
+                    worth += bonus[h, x, a]
+                values[h, x, a] = worth if worth < v_max[h] else v_max[h]
+                best = max(best, values[h, x, a])
+            value[x] = best
+
+
+@_compiled
+def plan_monotone(
+    seen: Seen,
+    done: BoolArray,
+    visits: IntArray,
+    rule: Concentration,
+    gamma: float,
+    values: FloatArray,
+) -> None:
+    """Lower a table to the optimistic values of the counts of now; no value rises.
+
+    `visits[h, x]` is the number of episodes that were in x at stage h. A pair that was never tried
+    keeps its value. Where the episode is over, values are 0.
+    """
+    n, rho, listed, outcome, tau = seen
+    log, top, hoeffding, correction = rule
+    horizon, n_x, n_actions = values.shape
+    value, ahead = np.zeros(n_x), np.zeros(n_x)  # V_h, gamma V_h+1
+    for h in range(horizon - 1, -1, -1):
+        for x in range(n_x):
+            ahead[x] = gamma * value[x]
+        for x in range(n_x):
+            if done[x]:
+                value[x] = 0.0
+                for a in range(n_actions):
+                    values[h, x, a] = 0.0
+                continue
+            best = -np.inf
+            for a in range(n_actions):
+                tried = n[x, a]
+                if tried > 0:
+                    mean = variance = unsure = 0.0
+                    for k in range(listed[x]):
+                        mean += tau[x, a, k] / tried * ahead[outcome[x, k]]
+                    if hoeffding:
+                        bonus = 7.0 * top * log * np.sqrt(1.0 / tried)
+                    else:
+                        for k in range(listed[x]):
+                            share, y = tau[x, a, k] / tried, outcome[x, k]
+                            variance += share * (ahead[y] - mean) * (ahead[y] - mean)
+                            if h + 1 < horizon:  # the value after the last stage is known
+                                met, most = visits[h + 1, y], top * top
+                                unsure += share * (min(correction / met, most) if met > 0 else most)
+                        bonus = np.sqrt(8.0 * log * variance / tried)
+                        bonus += 14.0 * top * log / (3.0 * tried)
+                        bonus += np.sqrt(8.0 * unsure / tried)
+                    worth = min(top, rho[x, a] / tried + mean + bonus)
+                    values[h, x, a] = min(values[h, x, a], worth)
+                best = max(best, values[h, x, a])
+            value[x] = best
+
+
+@_compiled
+def plan_models(
+    models: SampledModels,
+    done: BoolArray,
+    v_next: FloatArray,
+    optimistic: bool,
+    gamma: float,
+    values: FloatArray,
+) -> None:
+    """Fill a table with the largest value among the models, `[h, x, a]`.
+
+    What is not listed is worth `v_next[h]` if that is `optimistic`, else the mean of V_h+1.
+    """
+    succ, weight, listed, rest, reward = models
+    horizon, n_x, n_actions = values.shape
+    value, ahead = np.zeros(n_x), np.zeros(n_x)  # V_h, gamma V_h+1
+    for h in range(horizon - 1, -1, -1):
+        unseen = 0.0
+        for x in range(n_x):
+            ahead[x] = gamma * value[x]
+            unseen += ahead[x]
+        unseen = gamma * v_next[h] if optimistic else unseen / n_x
+        for x in range(n_x):
+            for a in range(n_actions):
+                values[h, x, a] = 0.0 if done[x] else -np.inf
+            value[x] = 0.0
+            if done[x]:
+                continue
+            best = -np.inf
+            for o in range(reward.shape[1]):
+                worth = reward[x, o] + rest[x, o] * unseen
+                for k in range(listed[x, o]):
+                    worth += weight[x, o, k] * ahead[succ[x, o, k]]
+                a = o % n_actions
+                values[h, x, a] = max(values[h, x, a], worth)
+                best = max(best, worth)
+            value[x] = best
