@@ -14,10 +14,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from qrmax.errors import ParameterError, shown
 
@@ -66,6 +67,24 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def folded(text: str, width: int, indent: int = 0) -> str:
+    """A line folded to a width; continuation lines are indented, and words are never broken.
+
+    >>> print(folded("failed: qrmax on cliff, seed 0", 20, indent=2))
+    failed: qrmax on
+      cliff, seed 0
+    """
+    if len(text) <= width:
+        return text
+    return textwrap.fill(
+        text,
+        max(width, indent + 20),
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 class LiveLine:
     """A progress line that is not shown; subclasses show it."""
 
@@ -106,7 +125,7 @@ class PlainLine(LiveLine):
 
     def say(self, text: str) -> None:
         """Print a message."""
-        _write(text)
+        _write_message(text)
 
     def _draw(self, parts: Sequence[Part], share: float | None) -> None:  # noqa: ARG002
         _write(GAP.join(part.text for part in parts))
@@ -124,9 +143,10 @@ class TerminalLine(LiveLine):
     def say(self, text: str) -> None:
         """Print a permanent message; the line is redrawn below it."""
         if self._live is None:
-            _write(text)
+            _write_message(text)
         else:
-            self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            shown = _for_terminal(text)
+            self._live.console.print(shown, markup=False, highlight=False, soft_wrap=True)
             self._due = time.monotonic()  # the redrawn line may be out of date
 
     def close(self, parts: Sequence[Part] = ()) -> None:  # noqa: ARG002
@@ -198,7 +218,7 @@ def live_line(progress: bool | None) -> Iterator[LiveLine]:
 def say(text: str) -> None:
     """Print a message to stderr, above the progress line if there is one."""
     if _open is None:
-        _write(text)
+        _write_message(text)
     else:
         _open.say(text)
 
@@ -236,6 +256,17 @@ def _write(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def _write_message(text: str) -> None:
+    _write(_for_terminal(text) if _on_terminal() else text)
+
+
+def _for_terminal(text: str) -> str:
+    """A message folded to the width of the terminal on stderr."""
+    width = _size(sys.stderr).columns
+    lines = [(line, len(line) - len(line.lstrip())) for line in text.splitlines()]
+    return "\n".join(folded(line, width, indent + 2) for line, indent in lines)
+
+
 def _open_live() -> Live:
     from rich.console import Console
     from rich.live import Live
@@ -250,11 +281,15 @@ def _open_live() -> Live:
 
 def _update_size(console: Console) -> None:
     """Set the console's size to that of its window; COLUMNS may be out of date."""
+    console.size = _size(console.file)
+
+
+def _size(file: IO[str]) -> os.terminal_size:
     try:
-        columns, lines = os.get_terminal_size(console.file.fileno())
+        columns, lines = os.get_terminal_size(file.fileno())
     except (OSError, ValueError):
         columns, lines = 0, 0
-    console.size = columns or UNKNOWN_WIDTH, lines or UNKNOWN_HEIGHT
+    return os.terminal_size((columns or UNKNOWN_WIDTH, lines or UNKNOWN_HEIGHT))
 
 
 class _Row:

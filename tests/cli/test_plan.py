@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from command_line import GOOD_MAP, run
+from command_line import GOOD_MAP, Done, run
 from qrmax.theory import (
     CONCENTRATIONS,
     Goal,
@@ -20,6 +21,7 @@ from qrmax.theory import (
     qrmax_bound,
     rmax_bound,
 )
+from tiny_study import GOOD, write_tiny
 
 MAP3 = ("plan", "office/map3/exp5")
 
@@ -219,3 +221,11 @@ def test_the_guide_shows_what_is_printed_of_buckets() -> None:
     shown = ("buckets ", "diameter ", "delta_LSH ", "guarantee ")
     lines = [f"    {line}" for line in printed if line.startswith(shown)]
     assert "\n".join(lines) in guide
+
+
+def test_a_plan_leaves_out_thresholds_that_are_not_given(
+    quickly: Callable[..., Done], tmp_path: Path
+) -> None:
+    text = GOOD + 'stop = { rule = "reaches", success = 0.9 }\n'
+    done = quickly("plan", str(write_tiny(tmp_path, text)), cwd=tmp_path)
+    assert "reaches (in_a_row 3, success 0.9, episodes 100)" in " ".join(done.stdout.split())

@@ -24,7 +24,10 @@ from qrmax.report.curve_plot import (
     line_of,
 )
 from qrmax.report.drawing import FORMATS
+from qrmax.studies.foreign_runs import ForeignPoint, ForeignRun
+from qrmax.studies.other_runs import OtherRuns
 from qrmax.studies.study import Study
+from qrmax.training import curve_picture
 from qrmax.training.point import Point
 from tiny_study import agents, parsed, write_tiny
 
@@ -190,3 +193,25 @@ def test_the_command_writes_the_picture(swept: tuple[Study, Path], tmp_path: Pat
         assert done.returncode == 2
         assert message in done.stderr
     assert curves("smoke", "-o", "picture.svg", cwd=tmp_path).returncode == 2  # not swept yet
+
+
+def test_the_legend_is_no_wider_than_the_picture(
+    swept: tuple[Study, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    study, folder = swept
+    long = "PPO (Stable-Baselines3)"
+    runs = tuple(ForeignRun("x.csv", n, (ForeignPoint(100, 1.0, 1.0),)) for n in range(2))
+    others = [
+        OtherRuns(name, study.problems[0], "Stable-Baselines3", runs) for name in ("PPO", "A")
+    ]
+    figures: list[Figure] = []
+    monkeypatch.setattr(curve_picture, "picture_of", lambda figure, _: figures.append(figure))
+    draw_curves(study.changed(others=tuple(others)), folder, "png", measure="success")
+    [figure] = figures
+    [legend] = figure.legends
+    assert long in [text.get_text() for text in legend.get_texts()]
+    figure.draw_without_rendering()
+    box = legend.get_window_extent()
+    assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1

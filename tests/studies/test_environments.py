@@ -411,3 +411,24 @@ def test_it_runs_in_a_process_that_has_no_access_to_the_source_tree(tmp_path: Pa
     table = (elsewhere / "table.md").read_text()
     assert "| cliff | sarsa | 2 |" in table
     assert (elsewhere / "curves.svg").stat().st_size > 1000
+
+
+def lambda_and_local() -> list[Any]:
+    def within(observation: Any, info: Any) -> list[str]:  # noqa: ARG001
+        return []
+
+    return [lambda observation, info: [], within]  # noqa: ARG005
+
+
+@pytest.mark.parametrize("key", ["labels", "transition_labels"])
+def test_functions_that_workers_cannot_import_are_refused_as_such(key: str) -> None:
+    for function, message in zip(
+        lambda_and_local(),
+        ["a lambda has no name by which worker processes", "within is defined in a function"],
+        strict=True,
+    ):
+        problem = {"env": "CliffWalking-v1", "task": "F goal", key: function}
+        with pytest.raises(StudyError, match=message):
+            Study([problem], ["qrm"])
+    with pytest.raises(StudyError, match="a lambda has no name"):
+        Study([{"problem": lambda_and_local()[0]}], ["qrm"])

@@ -72,13 +72,31 @@ def test_tensorboard_tags_of_sb3_are_known(tmp_path: Path) -> None:
 
 def test_a_monitor_file_is_averaged_over_the_episodes_between_checks(tmp_path: Path) -> None:
     path = tmp_path / "0.monitor.csv"
-    path.write_text(MONITOR)
+    path.write_text(MONITOR)  # episodes end at 40, 110, 210 and 710
     (run,) = read_runs([path], every=100)
     assert run.curve == (
-        ForeignPoint(100, 0.5, 0.0),
+        ForeignPoint(100, 0.0, -1.0),
         ForeignPoint(200, 1.0, 1.0),
-        ForeignPoint(700, 0.0, 0.0),
+        ForeignPoint(300, 1.0, 1.0),
+        ForeignPoint(800, 0.0, 0.0),
     )
+    (run,) = read_runs([path], every=200)
+    assert run.curve[0] == ForeignPoint(200, 0.5, 0.0)
+
+
+def test_no_point_of_a_monitor_file_precedes_its_episodes(tmp_path: Path) -> None:
+    path = tmp_path / "0.monitor.csv"
+    path.write_text("#{}\nr,l\n" + "".join(f"{n},2500\n" for n in range(1, 6)))
+    (run,) = read_runs([path], every=1000)
+    steps = [(point.step, point.episode_return) for point in run.curve]
+    assert steps == [(3000, 1.0), (5000, 2.0), (8000, 3.0), (10000, 4.0), (13000, 5.0)]
+
+
+def test_episodes_after_the_last_check_have_a_point(tmp_path: Path) -> None:
+    path = tmp_path / "0.monitor.csv"
+    path.write_text("#{}\nr,l\n1,1000\n5,300\n7,300\n")
+    (run,) = read_runs([path], every=1000)
+    assert [*run.curve] == [ForeignPoint(1000, None, 1.0), ForeignPoint(2000, None, 6.0)]
 
 
 def test_a_tidy_file_has_a_run_for_each_seed(tmp_path: Path) -> None:
@@ -98,6 +116,7 @@ def test_a_tidy_file_has_a_run_for_each_seed(tmp_path: Path) -> None:
         ("step,loss\n1,2\n", "neither a success nor a return"),
         ("step,success\n1,nan\n", "success is 'nan'"),
         ("#{}\nr,t\n1,2\n", "line 3: has no column l"),
+        ("#{}\nr,l\n1,2\nx,2\n1,200\n", "line 4: r is 'x'"),
     ],
 )
 def test_bad_files_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:

@@ -69,7 +69,10 @@ def test_they_stand_in_the_table_marked_by_their_tool(study: Study, swept: Path)
     assert [first_reached(run, study.training) for run in study.others[0].runs] == [400, 500]
     lines = study_table(study, swept).markdown().splitlines()
     [line] = [line for line in lines if "PPO (SB3)" in line]
-    assert "| 2 | 1 [1 to 1] | 1.05 [1.05 to 1.05] | 2 of 2, after 450 [400 to 500] steps |" in line
+    assert (
+        "| 2 | — | 1 [1 to 1] | 1.05 [1.05 to 1.05] | 2 of 2, after 450 [400 to 500] steps |"
+        in line
+    )
 
 
 def test_they_stand_in_the_curves(study: Study, swept: Path) -> None:
@@ -101,7 +104,7 @@ def test_the_column_of_the_threshold_is_there_if_no_run_has_reached_it(
     qrmax.sweep(study, folder=tmp_path, workers=1, progress=False, only={"seed": 0})
     page = study_table(study, tmp_path).markdown()
     assert "| return [95 %] | threshold reached |" in page
-    assert "| PPO (SB3) | 2 | 1 [1 to 1] | 1.05 [1.05 to 1.05] | 0 of 2 |" in page
+    assert "| PPO (SB3) | 2 | — | 1 [1 to 1] | 1.05 [1.05 to 1.05] | 0 of 2 |" in page
     budget = parsed(folder, GOOD + 'stop = "budget"\n' + OTHERS)
     qrmax.sweep(budget, folder=tmp_path, workers=1, progress=False, only={"seed": 0})
     assert "threshold reached" not in study_table(budget, tmp_path).markdown()
@@ -109,7 +112,7 @@ def test_the_column_of_the_threshold_is_there_if_no_run_has_reached_it(
 
 def test_a_page_says_which_tools_logged_no_success(both: Study, swept: Path) -> None:
     page = study_table(both, swept).markdown()
-    assert "| DQN (CSV) | 2 | — | 1 [0.5 to 1.5] | — |" in page
+    assert "| DQN (CSV) | 2 | — | — | 1 [0.5 to 1.5] | — |" in page
     assert page.count("No success rate was logged by DQN (CSV) on row fetch.") == 1
     assert "No return was logged" not in page
     table = page.index("| DQN (CSV) |")
@@ -143,6 +146,14 @@ def test_a_picture_warns_of_tools_that_it_leaves_out(both: Study, swept: Path) -
 
 
 # --- what is wrong
+
+
+def test_a_wrong_problem_does_not_hide_a_missing_file(folder: Path) -> None:
+    text = OTHERS.replace("fetch", "fetsch").replace("ppo/", "dqn/")
+    with pytest.raises(StudyError, match="there is no such file") as caught:
+        parsed(folder, GOOD + text)
+    assert "others[0].problem: unknown problem" in str(caught.value)
+
 
 BAD = {
     "another problem": (OTHERS.replace("fetch", "fetsch"), "others[0].problem", "did you mean"),

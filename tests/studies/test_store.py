@@ -230,7 +230,7 @@ def test_a_folder_of_another_study_is_not_mixed_up(swept: Swept, tmp_path: Path)
     shutil.copy(swept.file.parent / "row.txt", tmp_path)
     shutil.copy(swept.file.parent / "fetch.toml", tmp_path)
     other.write_text(TEXT)
-    with pytest.raises(StoreError, match=r"has results of tiny .*, not of other"):
+    with pytest.raises(StoreError, match=r"has results of tiny, not of other; give"):
         qrmax.sweep(other, folder=swept.folder)
     assert contents(swept.folder) == before
 

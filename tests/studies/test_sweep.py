@@ -400,3 +400,15 @@ def test_ctrl_c_in_python_has_runs_checkpointed(tmp_path: Path) -> None:
         qrmax.sweep(path, workers=1, folder=tmp_path / "results", on_event=press)
     [checkpoint] = tmp_path.glob("results/runs/*/checkpoint.safetensors")
     assert qrmax.load(checkpoint).trained > 0
+
+
+def test_ctrl_c_while_the_last_run_finishes_is_no_interruption(tmp_path: Path) -> None:
+    def press(event: Any) -> None:
+        if isinstance(event, Finished):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    only = {"agent": "q-learning", "problem": "office/map1/*", "seed": 0}
+    found = qrmax.sweep(
+        quick(tmp_path), workers=1, folder=tmp_path / "results", only=only, on_event=press
+    )
+    assert (found.done, found.left) == (1, 0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -67,8 +69,10 @@ def test_a_reference_that_leads_nowhere_is_told(folder: Path, problem: str, word
 
 def test_an_installed_world_is_known_by_name_and_a_broken_one_leaves_it_alone(folder: Path) -> None:
     install(folder, "ring = own_world:RING\nrung = own_world:RUNG\nlake = own_world:RING")
-    path = {"PYTHONPATH": str(folder)}
-    assert "\nring " in run("list", "worlds", **path).stdout
+    path = {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+    listed = run("list", "worlds", **path).stdout
+    assert "\nring " in listed
+    assert re.search(r"\nrung  +cannot be loaded\n +see `qrmax doctor`\n", listed)
     assert "ring/round" in json.loads(run("list", "worlds", "--json", **path).stdout)["worlds"]
     done = run("run", "ring/round", "--wind", "0", "--set", "t_env=2", "--json", "--quiet", **path)
     assert json.loads(done.stdout)["problem"] == "ring/round"

@@ -25,6 +25,7 @@ from qrmax.errors import QRMaxError
 if TYPE_CHECKING:
     from qrmax.worlds.world import AnyProblem, World
 
+UNLOADABLE, SEE_DOCTOR = "cannot be loaded", "see `qrmax doctor`"  # of broken entry points
 KINDS = ("worlds", "maps", "tasks", "agents", "studies")
 
 
@@ -119,11 +120,16 @@ def _list_in_full(kinds: tuple[str, ...]) -> None:
 
 
 def _list_worlds() -> None:
-    from qrmax.worlds.world_registry import worlds
+    from qrmax.worlds.world_registry import world_names, worlds
 
-    found = worlds()
-    width = max(len(world.name) for world in found)
-    for world in found:
+    found = {world.name: world for world in worlds()}
+    width = max(map(len, world_names()))
+    for name in world_names():
+        if name not in found:  # its entry point is broken
+            click.echo(with_bold(name, f"{name.ljust(width)}  {UNLOADABLE}"))
+            click.echo(f"{' ' * width}  {SEE_DOCTOR}")
+            continue
+        world = found[name]
         text = f"{world.name.ljust(width)}  {world.summary}"
         click.echo(with_bold(world.name, wrapped(text, indent=width + 2)))
         options = ", ".join(f"{name}={value}" for name, value in world.defaults.items())
@@ -189,7 +195,7 @@ def _list_agents() -> None:
             summary = (agent_class(name).__doc__ or "").partition("\n")[0]
             settings = ", ".join(f"{key}={value}" for key, value in default_settings(name).items())
         except QRMaxError:  # of an entry point that is broken
-            summary, settings = "cannot be loaded", "see `qrmax doctor`"
+            summary, settings = UNLOADABLE, SEE_DOCTOR
         text = f"{name.ljust(width)}  {summary}"
         click.echo(with_bold(name, wrapped(text, indent=width + 2)))
         click.echo(wrapped(f"{' ' * width}  {settings}", indent=width + 2))

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, TextIO
 
 import click
 
+from qrmax.live_line import folded
 from qrmax.source import check_output, write_whole
 
 NO_SUCCESS = "the task has no success state"
@@ -79,15 +79,7 @@ def wrapped(text: str, indent: int = 0, file: TextIO | None = None) -> str:
     In a file it is one line.
     """
     width = terminal_width(file)
-    if width is None or len(text) <= width:
-        return text
-    return textwrap.fill(
-        text,
-        max(width, indent + 20),
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return text if width is None else folded(text, width, indent)
 
 
 def print_message(text: str) -> None:

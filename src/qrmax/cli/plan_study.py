@@ -150,7 +150,8 @@ def _rules_text(study: Study) -> str:
     """The stopping rules with their settings; with their problems if there are several."""
     problems: dict[str, list[str]] = {}
     for problem, rule in study.stops.items():
-        how = ", ".join(f"{key} {value}" for key, value in rule.items() if key != "stop")
+        given = {key: value for key, value in rule.items() if value is not None and key != "stop"}
+        how = ", ".join(f"{key} {value}" for key, value in given.items())
         text = "budget" if rule["stop"] == "budget" else f"{rule['stop']} ({how})"
         problems.setdefault(text, []).append(problem)
     if len(problems) == 1:

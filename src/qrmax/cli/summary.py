@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from qrmax.cli.output import percent, wrapped
+from qrmax.cli.output import NO_SUCCESS, percent, wrapped
 
 if TYPE_CHECKING:
     import polars
 
+ABSENT = "—"
 HEADS = ("agent", "runs", "reached", "median", "mean", "success", "gap")
 COLOURS = {
     "all": "green",
@@ -66,7 +67,7 @@ def _line(problem: str, label: str, rows: Sequence[dict[str, Any]]) -> Line:
         f"{len(reached)}",
         f">= {budget:,}" if math.isinf(median) else f"{median:,.0f}",
         "" if found.mean is None else f"{found.mean:,.0f}",
-        _mean_percent([row["success"] for row in done]),
+        _mean_percent([row["success"] for row in done]) or ABSENT,
         _mean_percent([row["gap"] for row in done]),
         state,
     )
@@ -86,6 +87,8 @@ def notes(frame: polars.DataFrame, folder: Path) -> Iterator[tuple[str, int]]:
         "of those that met it. Success and gap: means over the final policies.",
         0,
     )
+    if frame.drop_nulls("start_value")["success"].null_count():
+        yield f"{ABSENT}: {NO_SUCCESS}.", 0
     if not bool(frame["in_study"].all()):
         yield "Some runs are of an earlier version of the study.", 0
     yield "", 0

@@ -42,7 +42,8 @@ LIMIT = "max_episode_steps"
 POINTS = 400  # of a line
 PANELS_IN_A_ROW = 3
 PANEL = (4.2, 3.0)  # inches
-LEGEND_COLUMNS = 4
+LEGEND_COLUMNS = 4  # at most
+LETTER, LEGEND_LINE = 0.09, 0.7  # inches: of a letter of the legend, and of a line beside its name
 TICKS = 6  # along a panel
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 DASHES = ("-", "--", ":")  # after all colours are used
@@ -214,7 +215,7 @@ def draw_curves(
         list(shown.values()),
         list(shown),
         loc="outside lower center",
-        ncols=min(len(shown), LEGEND_COLUMNS),
+        ncols=_legend_columns(list(shown), PANEL[0] * columns),
         frameon=False,
     )
     return picture_of(figure, kind)
@@ -248,6 +249,12 @@ def _draw_panel(
         panel.set_ylim(-0.02 * limits[1], 1.05 * limits[1])
     panel.grid(alpha=0.3)
     panel.spines[["top", "right"]].set_visible(False)
+
+
+def _legend_columns(names: list[str], width: float) -> int:
+    """The columns of the legend that fit into a width, in inches."""
+    widest = LETTER * max(map(len, names)) + LEGEND_LINE
+    return max(1, min(len(names), LEGEND_COLUMNS, int(width / widest)))
 
 
 def _named(panel: Axes) -> list[tuple[Artist, str]]:

@@ -43,6 +43,7 @@ class Run(NamedTuple):
     success: float | None = None  # of the policy at the end; may be left out
     evaluate_every: int | None = None  # steps between evaluations; may be left out
     episode_return: float | None = None  # of the policy at the end, undiscounted; may be left out
+    gap: float | None = None  # of the policy at the end; may be left out
 
     def __str__(self) -> str:
         return f"{self.label} on {self.problem}, seed {self.seed}"
@@ -105,7 +106,8 @@ class Final(NamedTuple):
     problem: str
     label: str
     n: int
-    success: Estimate | None
+    gap: Estimate | None
+    success: Estimate | None  # None if the task has no success state, or it was not logged
     episode_return: Estimate | None
     judged: int  # runs that are known to have met the stopping rule, or not
     reached: int  # runs that met it
@@ -199,25 +201,31 @@ def _finals(runs: Mapping[tuple[str, str], list[Run]], layout: Layout) -> Iterat
     for problem in layout.problems:
         for label in (*layout.labels, *layout.others):
             done = [run for run in runs.get((problem, label), []) if run.status == "done"]
-            success = [run.success for run in done if run.success is not None]
-            returns = [run.episode_return for run in done if run.episode_return is not None]
-            steps = [float(run.steps) for run in done if run.reached and run.steps is not None]
+            steps = [run.steps for run in done if run.reached]
             judged = [run for run in done if run.reached is not None]
             if done:
                 yield Final(
                     problem,
                     label,
                     n=len(done),
-                    success=_mean(success),
-                    episode_return=_mean(returns),
+                    gap=_mean(run.gap for run in done),
+                    success=_mean(run.success for run in done),
+                    episode_return=_mean(run.episode_return for run in done),
                     judged=len(judged) if problem in layout.thresholds else 0,
                     reached=len(steps),
-                    steps=_mean(steps),
+                    steps=_mean(steps, _resolution(done)),
                 )
 
 
-def _mean(values: Sequence[float]) -> Estimate | None:
-    return mean_estimate(np.array(values)) if values else None
+def _mean(values: Iterable[float | None], resolution: int | None = None) -> Estimate | None:
+    """The mean of the known values; None if there are none."""
+    known = np.array([value for value in values if value is not None], dtype=np.float64)
+    return mean_estimate(known, resolution=resolution) if len(known) else None
+
+
+def _resolution(done: Iterable[Run]) -> int | None:
+    """The steps between two evaluations, if they are known."""
+    return max((run.evaluate_every for run in done if run.evaluate_every), default=None)
 
 
 def _runs_by_cell(results: pl.DataFrame, layout: Layout) -> Mapping[tuple[str, str], list[Run]]:
@@ -265,7 +273,7 @@ def _steps(done: Sequence[Run]) -> Steps:
         tuple(reached),
         censored=len(done) - len(reached),
         budget=first.max_steps,
-        resolution=max((run.evaluate_every for run in done if run.evaluate_every), default=None),
+        resolution=_resolution(done),
     )
 
 

@@ -14,6 +14,8 @@ from qrmax.report.table_rows import latex_row as _line
 from qrmax.report.wording import (
     Row,
     counted,
+    final_heads,
+    final_rows,
     heads,
     how_many_are_close,
     interval_text,
@@ -42,8 +44,10 @@ AS_LATEX = str.maketrans(
 
 
 def tabular(findings: Findings) -> str:
-    """The whole `tabular`."""
+    """The whole `tabular`; that of the last policies if there are no steps to count."""
     layout = findings.layout
+    if not layout.counts_steps:
+        return _last_policies(findings)
     names = heads(findings)
     lines = [f"\\begin{{tabular}}{{ll{'l' * layout.has_reference}{'r' * len(names)}}}", r"\toprule"]
     first = [r"\multicolumn{2}{l}{\textbf{Problem}}", *[""] * layout.has_reference]
@@ -54,6 +58,14 @@ def tabular(findings: Findings) -> str:
         lines += [r"\midrule", _line([*first, *map(escaped, last.cells)])]
     width = 2 + layout.has_reference + len(names)
     return "\n".join([*lines, r"\bottomrule", _note(findings, width), r"\end{tabular}"]) + "\n"
+
+
+def _last_policies(findings: Findings) -> str:
+    names = final_heads(findings)
+    lines = [f"\\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}", r"\toprule"]
+    lines += [_line(f"\\textbf{{{escaped(name)}}}" for name in names), r"\midrule"]
+    lines += [_line(map(escaped, row)) for row in final_rows(findings)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
 def escaped(text: str) -> str:

@@ -38,7 +38,9 @@ class Layout:
     optimum_reference: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     compare: bool = False  # show deviations from the reference
     shows_success: bool = False  # show the success rates of the last policies
-    shows_final: bool = False  # show success and return of all last policies
+    shows_final: bool = False  # show gap, success and return of all last policies
+    evaluated: str = "by 100 rollouts"  # the evaluation of the last policies
+    counts_steps: bool = True  # False if there is no rule to meet: only last policies are shown
     thresholds: tuple[str, ...] = ()  # problems whose runs have a stopping rule to meet
     others: tuple[str, ...] = ()  # runs of other tools, of which only the last policies are shown
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qrmax.report.findings import Final, Findings, Improvement
+from qrmax.report.findings import Findings, Improvement
 from qrmax.report.table_rows import markdown_head as _head
 from qrmax.report.table_rows import markdown_row as _line
 from qrmax.report.wording import (
     ABSENT,
     counted,
     estimate_text,
+    final_heads,
+    final_rows,
     heads,
     how_many_are_close,
     made_by,
     resolution_text,
     rows,
-    share_text,
     success_text,
 )
 from qrmax.studies.study import numbers_as_text
@@ -33,9 +34,14 @@ SPREAD = (
 
 
 FINAL = (
-    "100 rollouts of the final greedy policy of each run: means over the runs, with 95 % bootstrap "
-    "confidence intervals. Success is the success rate; the return is undiscounted."
+    "The final greedy policy of each run, evaluated {evaluated}: means over the runs, with 95 % "
+    "bootstrap confidence intervals."
 )
+COLUMNS = {
+    "gap": "The gap is that to the optimum, as a share of the optimum.",
+    "success": "Success is the success rate.",
+    "return": "The return is undiscounted.",
+}
 OTHERS = (
     " In parentheses: the tool that made runs which are not ours. Their numbers are those that it "
     "logged, mostly means over training episodes."
@@ -49,15 +55,14 @@ def page(findings: Findings) -> str:
         f"# {layout.title}",
         layout.about,
         _origin(findings),
-        "\n".join(_main_table(findings)),
+        "\n".join(_main_table(findings)) if layout.counts_steps else "",
         "\n".join(_gaps(findings)),
         *_at_the_end(findings),
         *_final_policies(findings),
-        "## Spread",
-        SPREAD,
-        "\n".join(_spread(findings)),
     ]
-    if len(layout.labels) > 1:
+    if layout.counts_steps:
+        paragraphs += ["## Spread", SPREAD, "\n".join(_spread(findings))]
+    if layout.counts_steps and len(layout.labels) > 1:
         paragraphs += ["## Probability of improvement", _odds_explained(findings)]
         paragraphs.append("\n".join(_odds(findings)))
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph) + "\n"
@@ -71,6 +76,9 @@ def _origin(findings: Findings) -> str:
         each += ", or n if a cell has fewer"
     parts = [made_by(layout.command, findings.versions, findings.commits)]
     parts += [f"seeds {numbers_as_text(layout.seeds)}"] if layout.seeds else []
+    if not layout.counts_steps:
+        parts.append(f"training is stopped by its budget alone, {each}")
+        return "; ".join(parts) + "."
     parts += [
         f"{layout.unit}: mean ± standard deviation of runs that met the stopping rule, {each}"
     ]
@@ -124,30 +132,21 @@ def _final_policies(findings: Findings) -> Iterator[str]:
     if not findings.finals:
         return
     yield "## Final policies"
-    yield FINAL + (OTHERS if findings.layout.others else "")
-    names = ["problem", "learner", "n", "success [95 %]", "return [95 %]"]
-    has_threshold = bool(findings.layout.thresholds)
-    lines = [*_head([*names, *["threshold reached"] * has_threshold], left=2)]
-    for final in findings.finals:
-        name = findings.layout.short_name(final.problem)
-        texts = [share_text(final.success), share_text(final.episode_return)]
-        texts += [_reached_text(final, findings.layout.unit)] * has_threshold
-        lines.append(_line([name, final.label, str(final.n), *(text or ABSENT for text in texts)]))
-    yield "\n".join(lines)
-    yield " ".join(_unlogged(findings))
+    names = final_heads(findings)
+    meanings = [text for column, text in COLUMNS.items() if f"{column} [95 %]" in names]
+    text = " ".join([FINAL.format(evaluated=findings.layout.evaluated), *meanings])
+    yield text + (OTHERS if findings.layout.others else "")
+    yield "\n".join([*_head(names, left=2), *map(_line, final_rows(findings))])
+    yield " ".join(_unknown(findings))
 
 
-def _reached_text(final: Final, unit: str) -> str:
-    """The runs that met the stopping rule, and their steps; empty if that is not known."""
-    if not final.judged:
-        return ""
-    after = "" if final.steps is None else f", after {estimate_text(final.steps)} {unit}"
-    return f"{final.reached} of {final.judged}{after}"
-
-
-def _unlogged(findings: Findings) -> Iterator[str]:
-    """Notes on what other tools have not logged."""
+def _unknown(findings: Findings) -> Iterator[str]:
+    """Notes on tasks without success, and on what other tools have not logged."""
     layout = findings.layout
+    ours = [final for final in findings.finals if final.label not in layout.others]
+    without = [x for x in ours if x.success is None and (x.gap or x.episode_return)]
+    if names := ", ".join(dict.fromkeys(layout.short_name(final.problem) for final in without)):
+        yield f"No success rate on {names}: the task has no success state."
     theirs = [final for final in findings.finals if final.label in layout.others]
     for what, name in (("success rate", "success"), ("return", "episode_return")):
         lacking = [

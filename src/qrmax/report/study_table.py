@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from qrmax.report.layout import Layout
 from qrmax.report.tables import Table, make_table
 from qrmax.report.wording import counted
 from qrmax.studies.other_runs import first_reached, is_judged
-from qrmax.studies.problem_specs import CatalogProblem, Environment, PythonProblem
+from qrmax.studies.problem_specs import CatalogProblem, Environment, ProblemSpec, PythonProblem
 from qrmax.studies.results import results
 from qrmax.studies.study import Study
 
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 # The columns of a reference that belong to the optimal policy, not to an agent.
 LENGTH, SUCCESS = "optimum: mean length", "optimum: success %"
+
+EVALUATED = {  # by the kind of problem
+    "environment": "by 100 rollouts on environments",
+    "tabular": "exactly on tabular problems",
+    "continuous": "in sampled episodes on continuous problems",
+}
 
 
 def study_table(study: Study, folder: str | os.PathLike[str]) -> Table:
@@ -124,6 +131,8 @@ def study_layout(study: Study) -> Layout:
     }
     specs = {cell.problem.label: cell.problem for cell in study.cells}
     others = tuple(dict.fromkeys(other.marked for other in study.others))
+    thresholds = tuple(p for p, rule in study.stops.items() if rule["stop"] != "budget")
+    counts_steps = bool(thresholds or study.reference)
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
         about=" ".join(filter(None, (study.about, evaluation_criteria(study), _rules(study)))),
@@ -147,10 +156,27 @@ def study_layout(study: Study) -> Layout:
         optimum_reference=published,
         compare=study.comparable,
         shows_success=any(rule["stop"] == "success" for rule in study.stops.values()),
-        shows_final=bool(others) or any(isinstance(spec, Environment) for spec in specs.values()),
+        shows_final=bool(others)
+        or not counts_steps
+        or any(isinstance(spec, Environment) for spec in specs.values()),
+        evaluated=_evaluated(specs.values()),
+        counts_steps=counts_steps,
         others=others,
-        thresholds=tuple(p for p, rule in study.stops.items() if rule["stop"] != "budget"),
+        thresholds=thresholds,
     )
+
+
+def _evaluated(specs: Iterable[ProblemSpec]) -> str:
+    """The evaluation of last policies, for each kind of problem."""
+    kinds = {_kind(spec) for spec in specs}
+    return ", ".join(how for kind, how in EVALUATED.items() if kind in kinds)
+
+
+def _kind(spec: ProblemSpec) -> str:
+    if isinstance(spec, Environment):
+        return "environment"
+    name = spec.name if isinstance(spec, CatalogProblem) else None
+    return "continuous" if (name or "").startswith("continuous/") else "tabular"
 
 
 def _command(study: Study) -> str:

@@ -18,8 +18,9 @@ def text(findings: Findings) -> str:
     censored median or IQM is `inf`, which CSV readers parse as a number. `resolution` is the steps
     between evaluations, empty if unknown: steps are up to as many too large, and the lower ends of
     confidence intervals account for that. `off_by` is relative to the reference: 0.1 is 10 % more.
-    Studies on environments, and those with runs of other tools, have the final policies as well:
-    means of `success` and `episode_return`, and the number of runs that have `reached` the rule.
+    Studies on environments, those with runs of other tools and those that are stopped by their
+    budget alone have the final policies as well: means of `gap`, `success` and `episode_return`,
+    and the number of runs that have `reached` the rule.
     """
     rows = list(_rows(findings))
     file = io.StringIO()
@@ -84,7 +85,7 @@ def _numbers_of_others(final: Final) -> dict[str, Field]:
 
 def _last_policies(final: Final | None) -> dict[str, Field]:
     found: dict[str, Field] = {}
-    for name in ("success", "episode_return"):
+    for name in ("gap", "success", "episode_return"):
         mean = getattr(final, name, None) or (None, None, None)
         found |= dict(zip((name, f"{name}_low", f"{name}_high"), mean, strict=True))
     return {**found, "reached": final.reached if final and final.judged else None}

@@ -10,10 +10,20 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from qrmax.report.findings import CLOSE, Cell, Findings
+from qrmax.report.findings import CLOSE, Cell, Final, Findings
 from qrmax.studies.statistics import Estimate, Summary
+from qrmax.training.rollouts import significant
 
 ABSENT = "—"
+FINAL_HEADS = {  # the columns of the last policies
+    "problem": "problem",
+    "label": "learner",
+    "n": "n",
+    "gap": "gap [95 %]",
+    "success": "success [95 %]",
+    "episode_return": "return [95 %]",
+    "reached": "threshold reached",
+}
 
 
 class Row(NamedTuple):
@@ -53,6 +63,45 @@ def how_many_are_close(findings: Findings) -> Row | None:
         cells = [cell for cell in findings.column(label) if cell.reference is not None]
         counts.append(f"{sum(cell.is_close for cell in cells)} of {len(cells)}" if cells else "")
     return Row(f"within {100 * CLOSE:.0f} %", _filled(counts, len(heads(findings))))
+
+
+def final_heads(findings: Findings) -> tuple[str, ...]:
+    """The names of the columns of the last policies."""
+    return tuple(FINAL_HEADS[column] for column in _final_columns(findings))
+
+
+def final_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
+    """The rows of the last policies."""
+    columns = _final_columns(findings)
+    for final in findings.finals:
+        texts = {
+            "problem": findings.layout.short_name(final.problem),
+            "label": final.label,
+            "n": str(final.n),
+            "gap": share_text(final.gap),
+            "success": share_text(final.success),
+            "episode_return": share_text(final.episode_return),
+            "reached": _reached_text(final, findings.layout.unit),
+        }
+        yield tuple(texts[column] or ABSENT for column in columns)
+
+
+def _final_columns(findings: Findings) -> list[str]:
+    """The columns of the last policies, by name: gap and return only if one is known."""
+    has = {
+        "gap": any(final.gap is not None for final in findings.finals),
+        "episode_return": any(final.episode_return is not None for final in findings.finals),
+        "reached": bool(findings.layout.thresholds),
+    }
+    return [column for column in FINAL_HEADS if has.get(column, True)]
+
+
+def _reached_text(final: Final, unit: str) -> str:
+    """The runs that met the stopping rule, and their steps; empty if that is not known."""
+    if not final.judged:
+        return ""
+    after = "" if final.steps is None else f", after {estimate_text(final.steps)} {unit}"
+    return f"{final.reached} of {final.judged}{after}"
 
 
 def mean_text(cell: Cell) -> str:
@@ -114,10 +163,12 @@ def share_text(estimate: Estimate | None) -> str:
 
     >>> share_text(Estimate(0.5, 0.25, 0.75)), share_text(None)
     ('0.5 [0.25 to 0.75]', '')
+    >>> share_text(Estimate(-1000.0, -1234.5, -999.0))
+    '-1,000 [-1,234 to -999]'
     """
     if estimate is None:
         return ""
-    value, low, high = (f"{number:.3g}" for number in estimate)
+    value, low, high = (significant(number, 3) for number in estimate)
     return f"{value} [{low} to {high}]"
 
 

@@ -86,26 +86,26 @@ def _of_scalars(path: Path) -> list[ForeignPoint]:
 
 
 def _of_episodes(path: Path, rows: Sequence[dict[str, str]], every: int) -> list[ForeignPoint]:
-    """Means over the episodes of a monitor file that ended within each `every` steps."""
-    points: list[ForeignPoint] = []
-    step, due = 0, every
-    ended: list[dict[str, str]] = []
+    """Means over episodes of a monitor file, each at the first multiple of `every` from its end.
+
+    So no point precedes an episode that it summarises, and the last episodes have a point, too.
+    """
+    windows: dict[int, list[ForeignPoint]] = {}
+    step = 0
     for line, row in enumerate(rows, 3):
-        ended.append(row)
         step += int(_number(path, line, row, ("l",), needed=True) or 0)
-        if step >= due:
-            points.append(_mean(path, line, step // every * every, ended))
-            due, ended = (step // every + 1) * every, []
-    return points
+        success = _number(path, line, row, SUCCESS_COLUMNS)
+        episode = ForeignPoint(step, success, _number(path, line, row, RETURN_COLUMNS))
+        windows.setdefault(-(-step // every) * every, []).append(episode)
+    return [
+        ForeignPoint(mark, _mean(e.success for e in ended), _mean(e.episode_return for e in ended))
+        for mark, ended in windows.items()
+    ]
 
 
-def _mean(path: Path, line: int, step: int, rows: Sequence[dict[str, str]]) -> ForeignPoint:
-    def mean(columns: tuple[str, ...]) -> float | None:
-        found = [_number(path, line, row, columns) for row in rows]
-        known = [x for x in found if x is not None]
-        return sum(known) / len(known) if known else None
-
-    return ForeignPoint(step, mean(SUCCESS_COLUMNS), mean(RETURN_COLUMNS))
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _of_rows(path: Path, rows: Sequence[dict[str, str]]) -> list[list[ForeignPoint]]:

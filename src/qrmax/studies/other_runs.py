@@ -114,17 +114,16 @@ def _read(entry: Table, problems: Sequence[str], beside: Path, every: int) -> Ot
             entry.mistakes.add(entry.place(key), "is missing")
     if label is None or problem is None or patterns is None:
         return None
-    if problem not in problems and problems:
-        entry.mistakes.add(
-            entry.place("problem"), str(UnknownNameError("problem", problem, problems))
-        )
-        return None
+    known = problem in problems or not problems
+    if not known:
+        unknown = UnknownNameError("problem", problem, problems)
+        entry.mistakes.add(entry.place("problem"), str(unknown))
     paths = [*_paths(patterns, beside)]
     runs = tuple(
         run._replace(path=str(Path(run.path).relative_to(beside)), curve=_thinned(run.curve))
         for run in read_runs(paths, every)
     )
-    return OtherRuns(label, problem, tool or _kind(paths[0]), runs)
+    return OtherRuns(label, problem, tool or _kind(paths[0]), runs) if known else None
 
 
 def _paths(patterns: Any, beside: Path) -> Iterator[Path]:

@@ -57,9 +57,9 @@ def agent_origin(agent: str) -> Origin | None:
 
 def origin_of(reference: str) -> Origin:
     """The origin of the object that `module:attribute` refers to."""
-    found = import_object(reference)
     module, _, name = reference.partition(":")
     check_importable(name, module)
+    found = import_object(reference)
     version = getattr(found, "version", None)
     if isinstance(version, str | int):
         return {"module": module, "name": name, "version": str(version)}
@@ -119,8 +119,13 @@ def _folder(name: str) -> str:
 
 def check_importable(name: str, module: str = "") -> None:
     """Raise a `ParameterError` if worker processes could not import an object."""
-    if module == "__main__" or "<locals>" in name:
+    if module == "__main__" or "<" in name:
         where = "the script itself" if module == "__main__" else "a function"
+        if name.endswith("<lambda>"):
+            raise ParameterError(
+                "a lambda has no name by which worker processes could import it; define a function "
+                "at the top of a module of its own"
+            )
         raise ParameterError(
             f"{name} is defined in {where}, where worker processes cannot import it; define it at "
             "the top of a module of its own"

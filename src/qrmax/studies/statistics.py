@@ -193,13 +193,15 @@ def bootstrap(
     return Interval(float(ordered[outside]), float(ordered[resamples - 1 - outside]))
 
 
-def mean_estimate(values: FloatArray, seed: int = 0) -> Estimate:
+def mean_estimate(values: FloatArray, seed: int = 0, *, resolution: int | None = None) -> Estimate:
     """The mean over runs, with its 95 % bootstrap confidence interval.
+
+    The resolution is that of steps, if there is one.
 
     >>> mean_estimate(np.array([0.5, 0.5, 0.5]))
     Estimate(value=0.5, low=0.5, high=0.5)
     """
-    return _estimate([values], _mean, seed)
+    return _estimate([values], _mean, seed, resolution)
 
 
 def comparable(ours: Steps, theirs: Steps) -> bool:

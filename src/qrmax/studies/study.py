@@ -87,6 +87,8 @@ class Study:
     Study('paper/table4', as-published: 5 problems, 2 agents, 2 seeds, 20 runs)
     >>> qrmax.Study(problems=["office/map1/exp[12]"], agents=["qrmax", "rmax"], seeds=10)
     Study('study': 2 problems, 2 agents, 10 seeds, 40 runs)
+    >>> qrmax.Study(problems=["office/map1/exp1"], agents=["qrmax"])
+    Study('study': 1 problem, 1 agent, 1 seed, 1 run)
     """
 
     name: str
@@ -174,6 +176,11 @@ class Study:
     def _take(self, parts: Mapping[str, Any]) -> None:
         for name, part in parts.items():
             object.__setattr__(self, name, part)
+
+    @property
+    def full_name(self) -> str:
+        """The name, with the protocol if there is one: `paper/table4 (as-published)`."""
+        return f"{self.name} ({self.protocol})" if self.protocol else self.name
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -296,10 +303,14 @@ class Study:
 
     def __repr__(self) -> str:
         protocol = f", {self.protocol}" if self.protocol else ""
-        return (
-            f"Study({self.name!r}{protocol}: {len(self.problems)} problems, {len(self.agents)} "
-            f"agents, {len(self.seeds)} seeds, {len(self)} runs)"
-        )
+        counts = {
+            "problem": len(self.problems),
+            "agent": len(self.agents),
+            "seed": len(self.seeds),
+            "run": len(self),
+        }
+        parts = [f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items()]
+        return f"Study({self.name!r}{protocol}: {', '.join(parts)})"
 
 
 def config_id(config: Mapping[str, Any]) -> str:

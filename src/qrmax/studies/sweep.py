@@ -207,8 +207,8 @@ def prepare(store: Store, study: Study) -> None:
     before = store.study_if_whole() or study
     if (before.name, before.protocol) != (study.name, study.protocol):
         raise StoreError(
-            f"{store.folder}: has results of {before.name} ({before.protocol}), not of "
-            f"{study.name} ({study.protocol}); give another folder with -o"
+            f"{store.folder}: has results of {before.full_name}, not of {study.full_name}; give "
+            "another folder with -o"
         )
     store.write_study(study)
 

@@ -19,7 +19,7 @@ def follow_sweep(
     each_run: bool = False,
     on_event: Callable[[Event], None] | None = None,
 ) -> bool:
-    """Sweep to the end, or until Ctrl-C, and show the line; return whether it is complete."""
+    """Sweep to the end, or until Ctrl-C, and show the line; return whether no run is left."""
     with (
         compile_notice(progress),
         live_line(progress) as line,
@@ -36,7 +36,7 @@ def follow_sweep(
                 shown.announce_stop()
                 sweep.stop()
         shown.close()
-    return not interrupted
+    return not (interrupted and sweep.summary().left)
 
 
 class SweepLine:

@@ -121,13 +121,16 @@ def _advance_session(session: Session, until: float, stop: Callable[[], bool]) -
 def outcome(session: Session) -> dict[str, Any]:
     """The outcome of a run as plain data."""
     run, known = Run(session), session.agent.known()
+    found = _evaluated(run) if session.domain.problem is not None else _rolled_out(run)
+    if not run.machine.success:  # without success states there is no success rate, not one of 0
+        found |= {name: None for name in found if name.startswith("success")}
     return {
         "steps": run.steps,
         "episodes": run.episodes,
         "reached": run.reason == session.training.stop.name != "budget",
         "reason": run.reason,
         "trained": run.trained,
-        **(_evaluated(run) if session.domain.problem is not None else _rolled_out(run)),
+        **found,
         "known": None if known is None else known.pairs,
         "oddity": oddity(session),
         "learning_seconds": run.seconds,

@@ -23,6 +23,15 @@ Play = Callable[[Any, int | None], Iterator[RolloutStep]]
 CONFIDENCE = 0.95
 
 
+def significant(number: float, digits: int) -> str:
+    """A number to some significant digits; from 1,000 on whole, with thousands separators.
+
+    >>> significant(-1000.0, 3), significant(12345.6, 4), significant(0.98765, 3)
+    ('-1,000', '12,346', '0.988')
+    """
+    return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.{digits}g}"
+
+
 class Estimate(NamedTuple):
     """A mean, and the ends of its 95 % confidence interval."""
 
@@ -31,7 +40,8 @@ class Estimate(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        mean, low, high = (significant(number, 4) for number in self)
+        return f"{mean} [{low}, {high}]"
 
 
 class Rollouts(NamedTuple):

@@ -80,9 +80,13 @@ def code_of(
     transition_labels: str | None = None,
     wrappers: Iterable[Any] = (),
 ) -> list[str]:
-    """The `module:name` references in the description of an environment."""
+    """The `module:name` references in the description of an environment.
+
+    Among them are those that nothing can import, such as `module:<lambda>`.
+    """
     named = [env, labels, transition_labels, *map(_wrapper_name, wrappers)]
-    return [text for text in named if isinstance(text, str) and is_reference(text)]
+    texts = [text for text in named if isinstance(text, str)]
+    return [text for text in texts if is_reference(text) or "<" in text]
 
 
 class TableLabels:
