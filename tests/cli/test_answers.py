@@ -151,7 +151,14 @@ def test_list_at_a_terminal_fits_a_screen_and_says_what_to_type() -> None:
     lines = shown.splitlines()
     assert len(lines) <= 23  # and the prompt
     assert max(map(len, lines)) <= 80
-    for words in ("79 problems", "22 agents", "bucket-qrmax-rm", "paper/table4", "qrmax run "):
+    for words in (
+        "79 problems",
+        "30 agents",
+        "bucket-qrmax-rm",
+        "and 8 *-published",
+        "paper/table4",
+        "qrmax run ",
+    ):
         assert words in shown
     assert "\x1b" not in shown
     assert "\x1b[1m" in run_at_a_terminal("list")

@@ -66,6 +66,7 @@ class PublishedRMaxRM(PublishedRMax, RMaxRM):
 
     name = "rmax-rm-published"
     Config = PublishedRMaxRMConfig
+    in_loop = frozenset({"experience"})
 
 
 class PublishedQRMax(PublishedTies, QRMax):

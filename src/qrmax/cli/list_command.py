@@ -84,12 +84,14 @@ def _overview() -> None:
     ]
     own = [name for name in tasks if "/" not in name]
     others = len(tasks) - len(own)
+    short = [name for name in agent_names() if not name.endswith("-published")]
+    published = len(agent_names()) - len(short)
     print_facts(
         {
             f"{len(all_names())} problems": ", ".join(patterns),
             f"{len(maps)} maps": ", ".join(maps),
             f"{len(tasks)} tasks": f"{', '.join(own)}, and {others} of single maps and worlds",
-            f"{len(agent_names())} agents": ", ".join(agent_names()),
+            f"{len(agent_names())} agents": f"{', '.join(short)}, and {published} *-published",
             f"{len(study_names())} studies": ", ".join(study_names()),
         }
     )

@@ -23,6 +23,7 @@ from qrmax.report.wording import ABSENT, made_by, mean_text, resolution_text
 from qrmax.studies.problem_specs import Environment, ProblemSpec
 from qrmax.studies.study import Cell, Study, numbers_as_text
 from qrmax.theory import BOUND_OF, CONCENTRATIONS, Bound, Goal, Sizes, qrmax_bound, rmax_bound
+from qrmax.training.domains.tabular_domain import TabularDomain
 
 
 class BoundCell(NamedTuple):
@@ -107,7 +108,7 @@ def _bound_cell(
 def _tabular(spec: ProblemSpec) -> Problem | None:
     """The problem, if its states are numbered and its model is known."""
     made = None if isinstance(spec, Environment) else spec.make()
-    return made if isinstance(made, Problem) else None
+    return made if TabularDomain.takes(made) else None
 
 
 def _note(cells: Sequence[BoundCell], epsilon: float, delta: float) -> str:

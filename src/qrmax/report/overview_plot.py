@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from qrmax.errors import check_choice
 from qrmax.planning.policy_evaluation import evaluate
 from qrmax.planning.value_iteration import solve
-from qrmax.problems.problem import Problem
 from qrmax.report.curve_plot import labels_of
 from qrmax.report.drawing import FORMATS
 from qrmax.report.layout import Layout
@@ -28,6 +27,7 @@ from qrmax.report.mark_drawing import (
 from qrmax.report.marks import MEASURES, Marks, marks_of
 from qrmax.studies.problem_specs import Environment
 from qrmax.studies.study import Study
+from qrmax.training.domains.tabular_domain import TabularDomain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,7 +184,7 @@ def _draw_optima(panel: Axes, study: Study, problems: Sequence[str]) -> dict[str
     for x, problem in enumerate(problems):
         spec = specs[problem]
         made = None if isinstance(spec, Environment) or len(gammas) > 1 else spec.make()
-        if isinstance(made, Problem) and made.machine.success:
+        if TabularDomain.takes(made) and made.machine.success:
             [gamma] = gammas
             plain = made.unshaped
             best = evaluate(plain, solve(plain, gamma).policy, gamma).success

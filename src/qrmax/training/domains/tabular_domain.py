@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class TabularDomain(SimulatedDomain):
         self.sizes = Sizes(problem.n_states, problem.n_task_states, problem.n_actions)
 
     @classmethod
-    def takes(cls, thing: Any) -> bool:
+    def takes(cls, thing: Any) -> TypeGuard[Problem]:
         """Whether it is a `Problem`."""
         return isinstance(thing, Problem)
 
