@@ -25,7 +25,7 @@ demo: $(INSTALLED)  ## install, then train four learners on an Office task and c
 # The tests start hundreds of processes: without bytecode on the disk each would compile the library.
 test: export PYTHONDONTWRITEBYTECODE =
 test: check  ## install, then check, tests and doctests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests -m small_enough_without_jit --numprocesses 2
 
 check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules

@@ -20,6 +20,7 @@ import qrmax
 from qrmax.agents.model_based import ModelBased
 from qrmax.agents.registry import agent_class, agent_names, default_settings
 from qrmax.studies.study import RunSpec, config_id
+from qrmax.training.run import finish, make_session
 
 FILE = Path(__file__).parent / "data" / "golden.json"
 STUDIES = {
@@ -50,9 +51,17 @@ def runs_of(name: str) -> list[Any]:
     found = []
     for trial in PLANE if agent_class(name).perceives else TABULAR:
         options = {key: x for key, x in trial.items() if key in {*ALWAYS, *known}}
-        problem = qrmax.make(options.pop("problem"))
-        found.append(summary(qrmax.train(name, problem, **options)))
+        problem = options.pop("problem")
+        key = (problem, known["gamma"], known.get("horizon") and options.get("horizon"))
+        evaluator = _evaluators.get(key)
+        posed = qrmax.make(problem) if evaluator is None else evaluator.problem
+        session = make_session(name, posed, evaluator=evaluator, **options)
+        _evaluators[key] = session.evaluator
+        found.append(summary(finish(session)))
     return found
+
+
+_evaluators: dict[Any, Any] = {}  # an optimum is found once for all agents
 
 
 ALWAYS = ("problem", "seed", "max_steps", "stop")

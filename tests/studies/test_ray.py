@@ -44,7 +44,7 @@ needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'qrmax[ray]'"
 )
 # runs that outlast the start of a second node's worker, seconds after the first's, and some kills
-LONGER = LONG.replace("1_200_000", "24_000_000")
+LONGER = LONG.replace("1_200_000", "12_000_000")
 CLIENT_PORT = 23000  # the first that Ray gives to a client's server; others may share it unnoticed
 
 
