@@ -107,7 +107,7 @@ def messages(room: str) -> Iterator[tuple[str, str]]:
 
 
 def dialect(text: str) -> Iterator[str]:
-    """What to write instead of the words that a text should avoid."""
+    """The replacements for the words that a text should avoid."""
     for words, better in PLAIN.items():
         if found := re.search(rf"(?<![\w-])(?:{words})(?![\w=-])", text, re.IGNORECASE):
             yield f"{found[0]!r}: rather {better!r}"

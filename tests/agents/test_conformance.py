@@ -125,7 +125,7 @@ def _check_what_the_plans_promise(cut: EpisodicAgent, over: EpisodicAgent) -> No
 
 
 def _promised(agent: EpisodicAgent, s: int, q: int) -> float:
-    """What it is worth to arrive there with the first step."""
+    """The value of arriving there with the first step."""
     if isinstance(agent, FiniteHorizon):
         return float(agent.plan.stages.ahead[0, *agent.place(s, q)])
     assert isinstance(agent, TabledAgent)

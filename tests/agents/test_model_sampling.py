@@ -109,7 +109,7 @@ def test_values_of_models_are_those_of_numpys_dirichlet(x: int) -> None:
 
 
 def test_a_pair_never_tried_may_lead_to_one_state_nearly_surely() -> None:
-    """Which makes the difference to an even spread."""
+    """An even spread over all states would not."""
     p = dense(drawn(strength=1e-6), 2)
     assert (p[:, :-1].max(axis=1) > 0.999).mean() > 0.99
     assert stats.chisquare(np.bincount(p[:, :-1].argmax(axis=1), minlength=N_X)).pvalue > LEAST_P

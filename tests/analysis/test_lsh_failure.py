@@ -1,4 +1,4 @@
-"""How often buckets are too wide, and how wide they are."""
+"""The share of partitions with buckets that are too wide, and their diameters."""
 
 from __future__ import annotations
 

@@ -89,12 +89,14 @@ def test_a_method_that_raises_is_told_with_the_line(
     assert error.endswith(f"(raising.py, line 23)\n  23 | {line}\n")
 
 
+@pytest.mark.parametrize("code", [0, 3])
 def test_a_method_that_exits_does_not_end_the_command_silently(
-    folder: Path, quickly: Quickly
+    code: int, folder: Path, quickly: Quickly
 ) -> None:
-    body = "def update(self, s, q, a, step):\n        raise SystemExit(3)"
-    error = trained(quickly, folder, body, "exiting")
-    assert error.startswith("error: agent 'exiting:Mine', method update: SystemExit: 3 (exiting.py")
+    body = f"def update(self, s, q, a, step):\n        raise SystemExit({code})"
+    error = trained(quickly, folder, body, f"exiting{code}")
+    told = f"error: agent 'exiting{code}:Mine', method update: SystemExit: {code} (exiting{code}.py"
+    assert error.startswith(told)
 
 
 @pytest.mark.parametrize("how", BROKEN)

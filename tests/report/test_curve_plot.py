@@ -14,6 +14,7 @@ import pytest
 import qrmax
 from command_line import run
 from qrmax.cli import curves_command as offered
+from qrmax.cli.output import PICTURES
 from qrmax.errors import ParameterError, StoreError
 from qrmax.report.curve_plot import (
     MEASURES,
@@ -160,7 +161,7 @@ def test_what_is_judged_by_success_shows_success() -> None:
 def test_the_command_offers_all_that_can_be_drawn() -> None:
     assert (*MEASURES,) == offered.MEASURES
     assert offered.SPREADS == SPREADS
-    assert offered.PICTURES == FORMATS
+    assert PICTURES == FORMATS
 
 
 def test_what_cannot_be_drawn_is_refused(swept: tuple[Study, Path], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the page of a study says of its origin, and of how its learners are evaluated."""
+"""The page of a study: its origin, and the evaluation of its learners."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from qrmax.cli.output import PICTURES, OutputFile, examples, picture_format, write_or_print
+from qrmax.cli.output import examples, picture_format, picture_option, write_or_print
 from qrmax.cli.studies import find_results, protocol_option, study_argument
 
 # those of `report.curves`, which takes long to import
@@ -39,13 +39,7 @@ SPREADS = ("quartiles", "std")
     "in a band of a standard deviation on either side.",
 )
 @click.option("--log", "logarithmic", is_flag=True, help="Steps or episodes on a logarithmic axis.")
-@click.option(
-    "-o",
-    "--output",
-    type=OutputFile(),
-    required=True,
-    help=f"The picture: a file whose name ends in .{', .'.join(PICTURES)}.",
-)
+@picture_option
 def curves(
     study: str,
     protocol: str | None,

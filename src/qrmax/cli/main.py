@@ -94,7 +94,7 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", INTERRUPTED)
     except SystemExit as error:
-        if error.code and (raised := raised_outside(error)) is not None:
+        if (raised := raised_outside(error)) is not None:  # the user's code, not a verb
             _fail(f"error: {raised}", BAD_INPUT)
         raise
     except Exception as error:

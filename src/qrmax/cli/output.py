@@ -37,6 +37,15 @@ class OutputFile(click.Path):
         return Path(value)
 
 
+picture_option = click.option(
+    "-o",
+    "--output",
+    type=OutputFile(),
+    required=True,
+    help=f"The picture: a file whose name ends in .{', .'.join(PICTURES)}.",
+)
+
+
 def picture_format(output: Path, formats: Iterable[str] = PICTURES, option: str = "") -> str:
     """The suffix of a file name, in lower case, if it is that of one of the formats.
 

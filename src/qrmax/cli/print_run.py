@@ -36,12 +36,7 @@ def _problem_data(outcome: Run, training: TrainingConfig) -> dict[str, Any]:
     return {
         "agent": outcome.agent.name,
         "problem": problem.name,
-        "seed": outcome.seed,
-        "steps": outcome.steps,
-        "evaluate_every": training.evaluate_every,
-        "episodes": outcome.episodes,
-        "reason": outcome.reason,
-        "trained": outcome.trained,
+        **_training_data(outcome, training),
         "start_value": evaluation.start_value,
         "gap": gap,
         "best_start_value": best.start_value,
@@ -88,12 +83,7 @@ def _env_data(outcome: Run, training: TrainingConfig) -> dict[str, Any]:
         "labelling": made_from.get("labels") or made_from.get("transition_labels"),
         "wrappers": made_from.get("wrappers", []),
         "options": made_from.get("options", {}),
-        "seed": outcome.seed,
-        "steps": outcome.steps,
-        "evaluate_every": training.evaluate_every,
-        "episodes": outcome.episodes,
-        "reason": outcome.reason,
-        "trained": outcome.trained,
+        **_training_data(outcome, training),
         "last_check": outcome.curve[-1]._asdict() if outcome.curve else {},
         "seconds": outcome.seconds,
         "settings": asdict(outcome.agent.config),
@@ -137,6 +127,18 @@ def _number(value: float) -> str:
     ('1,000.0', '-13.2', '0.988')
     """
     return f"{value:,.1f}" if abs(value) >= 10.0 else f"{value:.3g}"
+
+
+def _training_data(outcome: Run, training: TrainingConfig) -> dict[str, Any]:
+    """The seed, steps and episodes, and what ended training, as plain data."""
+    return {
+        "seed": outcome.seed,
+        "steps": outcome.steps,
+        "evaluate_every": training.evaluate_every,
+        "episodes": outcome.episodes,
+        "reason": outcome.reason,
+        "trained": outcome.trained,
+    }
 
 
 def _training_facts(outcome: Run, training: TrainingConfig) -> dict[str, str]:
