@@ -23,8 +23,11 @@ demo: $(INSTALLED)  ## install, then train four learners on an Office task and c
 	@$(BIN)/python examples/demo.py
 
 # The tests start hundreds of processes: without bytecode on the disk each would compile the library.
+# Kernels are compiled beside the checks, which keep one core busy, so that no two test processes compile the same one.
 test: export PYTHONDONTWRITEBYTECODE =
-test: check  ## install, then check, tests and doctests
+test: $(DEV_INSTALLED)  ## install, then check, tests and doctests
+	@PYTHONPATH=tests $(BIN)/python tests/compile_ahead.py & kernels=$$!; \
+	    $(MAKE) --no-print-directory check; checked=$$?; wait $$kernels && exit $$checked
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests -m small_enough_without_jit --numprocesses 2
 

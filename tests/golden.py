@@ -71,7 +71,7 @@ def summary(run: qrmax.Run) -> dict[str, Any]:
     """A run in short: how long it took and what it has learned."""
     rows = [row[:6] for row in run.curve]  # the columns that there were
     curve = [[None if x is None else float(f"{x:.9g}") for x in row] for row in rows]
-    gap = run.gap  # once: on a continuous problem it is played for, each time
+    gap = None if run.agent.perceives else run.gap  # else it is sampled, which takes seconds
     return {
         "steps": run.steps,
         "trained": run.trained,

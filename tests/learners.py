@@ -44,7 +44,15 @@ class Variant(NamedTuple):
         return self.name
 
 
-NUMBERED = [name for name in agent_names() if not agent_class(name).perceives]
+KERNEL_USERS = [
+    *("q-learning", "qrm", "rmax", "rmax-rm-published", "qrmax-published", "qrmax-rm"),
+    *("ucbvi-b", "ucbvi-b-rm", "psrl-rm", "opsrl", "ucbvi-bf", "psrl-exact", "ucbvi-b-published"),
+    "bucket-qrmax",
+]
+"""Agents that use all compiled code between them: those to play without the compiler."""
+
+EVERY = KERNEL_USERS if PLAIN else agent_names()
+NUMBERED = [name for name in EVERY if not agent_class(name).perceives]
 """The agents to which a state is a number: those that can play a tabular problem."""
 
 VARIANTS = [Variant(name) for name in NUMBERED]

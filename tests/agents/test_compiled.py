@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import qrmax
-from learners import NUMBERED
+from learners import KERNEL_USERS, NUMBERED
 from qrmax.agents.base import Agent, FastForwardResult, Tabular
 from qrmax.agents.buckets.in_buckets import InBuckets
 from qrmax.agents.compiled import has_compiled_loop, runs_compiled
@@ -27,6 +28,16 @@ SHORT: dict[str, Any] = {"max_steps": 300, "stop": "budget", "evaluate_every": 1
 def test_built_in_agents_are_compiled_but_for_networks(name: str) -> None:
     kind = agent_class(name)
     assert has_compiled_loop(kind) == issubclass(kind, Tabular) == (not name.startswith("dqn"))
+
+
+def test_what_is_run_without_the_compiler_uses_all_compiled_code() -> None:
+    def uses(names: Iterable[str]) -> set[Any]:
+        kinds = [agent_class(name) for name in names]
+        return {(kind.loop, kind.knows_machine) for kind in kinds if issubclass(kind, Tabular)} | {
+            kernel for kind in kinds for kernel in kind.kernels
+        }
+
+    assert uses(KERNEL_USERS) == uses(agent_names())
 
 
 @pytest.mark.parametrize("name", NUMBERED)

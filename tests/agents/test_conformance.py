@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import qrmax
-from learners import NUMBERED, VARIANTS, Trial, Variant, trial
+from learners import EVERY, NUMBERED, VARIANTS, Trial, Variant, trial
 from qrmax import Edge, Problem, RewardMachine
 from qrmax.agents.base import Sizes
 from qrmax.agents.episodic.episodic_agent import EpisodicAgent
@@ -19,7 +19,6 @@ from qrmax.agents.episodic.ucbvi_azar import UCBVIAzar
 from qrmax.agents.experience import Counterfactual, Observed, Twice
 from qrmax.agents.registry import (
     agent_class,
-    agent_names,
     default_settings,
     make_agent,
     make_config,
@@ -36,7 +35,7 @@ every_agent = pytest.mark.parametrize("variant", VARIANTS, ids=str)
 every_stranger = pytest.mark.parametrize(  # to the machine
     "variant", [variant for variant in VARIANTS if not variant.knows_machine], ids=str
 )
-every_name = pytest.mark.parametrize("name", agent_names())
+every_name = pytest.mark.parametrize("name", EVERY)
 
 
 def steps_for(variant: Variant) -> int:
