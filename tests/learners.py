@@ -51,8 +51,9 @@ KERNEL_USERS = [
 ]
 """Agents that use all compiled code between them: those to play without the compiler."""
 
-EVERY = KERNEL_USERS if PLAIN else agent_names()
-NUMBERED = [name for name in EVERY if not agent_class(name).perceives]
+NUMBERED = [
+    name for name in (KERNEL_USERS if PLAIN else agent_names()) if not agent_class(name).perceives
+]
 """The agents to which a state is a number: those that can play a tabular problem."""
 
 VARIANTS = [Variant(name) for name in NUMBERED]

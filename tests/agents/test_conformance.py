@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import qrmax
-from learners import EVERY, NUMBERED, VARIANTS, Trial, Variant, trial
+from amounts import PLAIN
+from learners import NUMBERED, VARIANTS, Trial, Variant, trial
 from qrmax import Edge, Problem, RewardMachine
 from qrmax.agents.base import Sizes
 from qrmax.agents.episodic.episodic_agent import EpisodicAgent
@@ -19,6 +20,7 @@ from qrmax.agents.episodic.ucbvi_azar import UCBVIAzar
 from qrmax.agents.experience import Counterfactual, Observed, Twice
 from qrmax.agents.registry import (
     agent_class,
+    agent_names,
     default_settings,
     make_agent,
     make_config,
@@ -35,7 +37,10 @@ every_agent = pytest.mark.parametrize("variant", VARIANTS, ids=str)
 every_stranger = pytest.mark.parametrize(  # to the machine
     "variant", [variant for variant in VARIANTS if not variant.knows_machine], ids=str
 )
-every_name = pytest.mark.parametrize("name", EVERY)
+every_name = pytest.mark.parametrize(  # without the compiler, one for each of its loops
+    "name",
+    ["qrm", "qrmax-rm", "ucbvi-b-rm", "ucbvi-bf", "bucket-qrmax"] if PLAIN else agent_names(),
+)
 
 
 def steps_for(variant: Variant) -> int:
