@@ -90,6 +90,8 @@ bucket: $(DQN_INSTALLED)  ## continuous worlds: the bucket agents and DQN, into 
 	$(BIN)/qrmax table paper/bucket-sizes -o docs/results/bucket-sizes.md
 	$(BIN)/qrmax sweep paper/bucket-fine
 	$(BIN)/qrmax table paper/bucket-fine -o docs/results/bucket-fine.md
+	$(BIN)/qrmax sweep paper/bucket-published
+	$(BIN)/qrmax table paper/bucket-published -o docs/results/bucket-published.md
 	$(BIN)/python examples/bucket_limits.py > docs/results/bucket-limits.md
 
 format: $(DEV_INSTALLED)  ## let ruff rewrite the code
