@@ -14,10 +14,10 @@ FUZZ_INSTALLED := $(VENV)/.fuzz-installed
 TORCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check dqn bench fuzz kill tamper paper table6 bucket format clean
+.PHONY: help demo test check dqn bench fuzz kill tamper paper tables figures table5 table6 sensitivity baselines bucket format clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED)  ## install, then train four learners on an Office task and compare them
 	@$(BIN)/python examples/demo.py
@@ -65,25 +65,81 @@ kill: $(DEV_INSTALLED)  ## random signals to sweeps and to a Ray cluster: the re
 tamper: $(DEV_INSTALLED)  ## run files with tampered tables: refused, or trained on; never a hang or a crash (30 minutes)
 	$(CAMPAIGN).tamper
 
-PUBLISHED := --protocol as-published
-DESCRIBED := --protocol as-described
-paper: $(INSTALLED)  ## the paper's table 4 in both protocols, into docs/results (half an hour; resumes if interrupted)
-	$(BIN)/qrmax sweep paper/table4 $(PUBLISHED)
-	$(BIN)/qrmax table paper/table4 $(PUBLISHED) -o docs/results/table4-as-published.md
-	$(BIN)/qrmax sweep paper/table4-unknown $(PUBLISHED)
-	$(BIN)/qrmax table paper/table4-unknown $(PUBLISHED) -o docs/results/table4-unknown-as-published.md
-	$(BIN)/qrmax sweep paper/table4 $(DESCRIBED)
-	$(BIN)/qrmax table paper/table4 $(DESCRIBED) -o docs/results/table4-as-described.md
-	$(BIN)/qrmax table paper/table4 $(PUBLISHED) --by map -o docs/results/table3-as-published.md
-	$(BIN)/qrmax table paper/table4 $(DESCRIBED) --by map -o docs/results/table3-as-described.md
-	$(BIN)/qrmax plot paper/table4 $(DESCRIBED) -o docs/results/table4-steps.png
-	$(BIN)/qrmax plot paper/table4 $(DESCRIBED) --measure success -o docs/results/table4-success.png
+# The protocols of the paper's tables: by the published code's rules, by the paper's text, and by exact evaluation.
+# Two may be the same; each is run once.
+PUBLISHED := as-published
+DESCRIBED := as-described
+EXACT := as-described
+PROTOCOLS := $(sort $(PUBLISHED) $(DESCRIBED) $(EXACT))
+SWEEPS4 := $(PROTOCOLS:%=sweep4-%)
+SWEEPS6 := $(PROTOCOLS:%=sweep6-%)
+TABLES4 := $(PROTOCOLS:%=table4-%)
+TABLES6 := $(PROTOCOLS:%=table6-%)
+FIGURES := $(PROTOCOLS:%=figures-%)
+.PHONY: $(SWEEPS4) $(SWEEPS6) $(TABLES4) $(TABLES6) $(FIGURES)
+RESULTS := docs/results
+# steps of the fixed budgets: the first suits map1, the second map2 and map3
+BUDGETS := 50000 200000
+QRMAX := $(BIN)/qrmax
+IN_ONE = --protocol $*
 
-table6: $(INSTALLED)  ## the paper's table 6 in both protocols, into docs/results (some hours; resumes if interrupted)
-	$(BIN)/qrmax sweep paper/table6 $(PUBLISHED)
-	$(BIN)/qrmax table paper/table6 $(PUBLISHED) -o docs/results/table6-as-published.md
-	$(BIN)/qrmax sweep paper/table6 $(DESCRIBED)
-	$(BIN)/qrmax table paper/table6 $(DESCRIBED) -o docs/results/table6-as-described.md
+paper: tables figures  ## every table and figure of the paper in all protocols, into docs/results (some hours; resumes if interrupted)
+
+tables: $(TABLES4) $(TABLES6) table5  ## the paper's tables 1, 3, 4, 5 and 6 alone
+	$(QRMAX) sweep paper/table4-unknown --protocol $(PUBLISHED)
+	$(QRMAX) table paper/table4-unknown --protocol $(PUBLISHED) -o $(RESULTS)/table4-unknown-$(PUBLISHED).md
+
+figures: $(FIGURES) sensitivity  ## the paper's figures, and those that its text names, alone
+
+table6: $(TABLES6)  ## the paper's tables 1 and 6 alone, the longest part of it
+
+baselines: $(INSTALLED)  ## three forms of UCBVI, PSRL and OPSRL on map0, which the paper does not have, into docs/results
+	$(QRMAX) sweep paper/baselines --protocol $(PUBLISHED)
+	$(QRMAX) table paper/baselines --protocol $(PUBLISHED) -o $(RESULTS)/baselines.md
+
+$(SWEEPS4): sweep4-%: $(INSTALLED)
+	$(QRMAX) sweep paper/table4 $(IN_ONE)
+
+$(SWEEPS6): sweep6-%: $(INSTALLED)
+	$(QRMAX) sweep paper/table6 $(IN_ONE)
+
+$(TABLES4): table4-%: sweep4-%
+	$(QRMAX) table paper/table4 $(IN_ONE) -o $(RESULTS)/table4-$*.md
+	$(QRMAX) table paper/table4 $(IN_ONE) --by map -o $(RESULTS)/table3-$*.md
+	$(QRMAX) table paper/table4 $(IN_ONE) --measure bound -o $(RESULTS)/bounds-$*.md
+	for budget in $(BUDGETS); do \
+	    $(QRMAX) table paper/table4 $(IN_ONE) --at $$budget -o $(RESULTS)/success-after-$$budget-$*.md || exit; done
+
+# The runs of table 1 are among those of table 6.
+$(TABLES6): table6-%: sweep6-%
+	$(QRMAX) table paper/table6 $(IN_ONE) -o $(RESULTS)/table6-$*.md
+	$(QRMAX) table paper/table1 $(IN_ONE) --results results/table6-$* -o $(RESULTS)/table1-$*.md
+	$(QRMAX) table paper/table6 $(IN_ONE) --measure time -o $(RESULTS)/time-$*.md
+
+# The bounds of buckets are sampled, with a fixed seed.
+table5: $(INSTALLED)
+	$(QRMAX) plan office/map3/exp5 --horizon 250 > $(RESULTS)/table5.txt
+	$(QRMAX) plan continuous/office/map1/exp1 > $(RESULTS)/bucket-bounds.txt
+
+$(FIGURES): figures-%: sweep4-% sweep6-%
+	$(QRMAX) plot paper/table4 $(IN_ONE) -o $(RESULTS)/all-exp-$*.png
+	$(QRMAX) plot paper/table4 $(IN_ONE) --measure success -o $(RESULTS)/all-exp-success-$*.png
+	for budget in $(BUDGETS); do \
+	    $(QRMAX) plot paper/table4 $(IN_ONE) --at $$budget -o $(RESULTS)/success-after-$$budget-$*.png || exit; done
+	for measure in success nominal-length; do \
+	    $(QRMAX) curves paper/table1 $(IN_ONE) --results results/table6-$* --measure $$measure --spread std --log \
+	        -o $(RESULTS)/configurations-$$measure-$*.png && \
+	    $(QRMAX) curves paper/table6 $(IN_ONE) --measure $$measure --spread std --log \
+	        -o $(RESULTS)/five-configurations-$$measure-$*.png && \
+	    $(QRMAX) curves paper/table4 $(IN_ONE) --measure $$measure --spread std --log \
+	        -o $(RESULTS)/tasks-$$measure-$*.png || exit; done
+	$(QRMAX) curves paper/table1 $(IN_ONE) --results results/table6-$* --measure value --log \
+	    -o $(RESULTS)/configurations-value-$*.png
+
+sensitivity: $(INSTALLED)
+	$(QRMAX) sweep paper/sensitivity --protocol $(EXACT)
+	$(QRMAX) table paper/sensitivity --protocol $(EXACT) -o $(RESULTS)/sensitivity-$(EXACT).md
+	$(QRMAX) plot paper/sensitivity --protocol $(EXACT) --against t_env -o $(RESULTS)/sensitivity-$(EXACT).png
 
 bucket: $(DQN_INSTALLED)  ## continuous worlds: the bucket agents and DQN, into docs/results (some hours; resumes if interrupted)
 	$(BIN)/qrmax sweep paper/bucket
@@ -93,6 +149,8 @@ bucket: $(DQN_INSTALLED)  ## continuous worlds: the bucket agents and DQN, into 
 	$(BIN)/qrmax table paper/bucket-sizes -o docs/results/bucket-sizes.md
 	$(BIN)/qrmax sweep paper/bucket-fine
 	$(BIN)/qrmax table paper/bucket-fine -o docs/results/bucket-fine.md
+	$(BIN)/qrmax sweep paper/bucket-published
+	$(BIN)/qrmax table paper/bucket-published -o docs/results/bucket-published.md
 	$(BIN)/python examples/bucket_limits.py > docs/results/bucket-limits.md
 
 format: $(DEV_INSTALLED)  ## let ruff rewrite the code

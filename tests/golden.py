@@ -32,6 +32,7 @@ STUDIES = {
     "paper/bucket": (None,),
     "paper/bucket-sizes": (None,),
     "paper/bucket-fine": (None,),
+    "paper/bucket-published": (None,),
 }
 TABULAR = [
     {"problem": "office/map0/exp0", "seed": 0, "max_steps": 20_000, "horizon": 50},

@@ -17,12 +17,15 @@ from qrmax.cli import curves_command as offered
 from qrmax.cli.output import PICTURES
 from qrmax.errors import ParameterError, StoreError
 from qrmax.report.curve_plot import (
+    LEGEND,
     MEASURES,
+    PANEL,
     SPREADS,
     default_measure,
     draw_curves,
     learning_curves,
     line_of,
+    wrapped_label,
 )
 from qrmax.report.drawing import FORMATS
 from qrmax.studies.foreign_runs import ForeignPoint, ForeignRun
@@ -106,7 +109,8 @@ def test_nominal_runs_have_success_and_steps_to_the_goal(swept: tuple[Study, Pat
     assert success.middle[-1] == 1.0
     assert length.middle[-1] == 4.0  # one step to the coffee, three to the office
     picture = draw_curves(*swept, measure="nominal-length", spread="std").decode()
-    assert "steps to the goal of the nominal run (limit if not reached)" in picture
+    for line in ("steps to the goal of the nominal run", "(limit if not reached)"):
+        assert line in picture
 
 
 def test_without_nominal_runs_there_is_nothing_to_draw(tmp_path: Path) -> None:
@@ -216,3 +220,34 @@ def test_the_legend_is_no_wider_than_the_picture(
     figure.draw_without_rendering()
     box = legend.get_window_extent()
     assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_label_of_a_measure_fits_beside_one_row_of_panels(measure: str) -> None:
+    from matplotlib.figure import Figure
+
+    height = PANEL[1] + LEGEND
+    figure = Figure(figsize=(PANEL[0], height))
+    label = figure.supylabel(wrapped_label(MEASURES[measure], height), fontsize="medium")
+    assert label.get_window_extent().height <= height * figure.dpi
+
+
+def test_a_part_of_a_study_is_shown_from_the_results_of_the_whole(
+    swept: tuple[Study, Path], tmp_path: Path
+) -> None:
+    _, folder = swept
+    part = write_tiny(tmp_path, TWO.replace(', "q-learning"', ""))
+    for command in (["table"], ["curves", "-o", str(tmp_path / "part.svg")]):
+        shown = run(command[0], str(part), "--results", str(folder), *command[1:])
+        assert shown.returncode == 0, shown.stderr
+    assert "q-learning" not in run("table", str(part), "--results", str(folder)).stdout
+    assert "q-learning" not in (tmp_path / "part.svg").read_text()
+
+
+def test_results_with_other_settings_are_refused(swept: tuple[Study, Path], tmp_path: Path) -> None:
+    _, folder = swept
+    other = write_tiny(tmp_path, TWO.replace("t_env = 3", "t_env = 4"))
+    shown = run("curves", str(other), "--results", str(folder), "-o", str(tmp_path / "no.svg"))
+    assert shown.returncode == 2
+    assert "have other settings" in shown.stderr
+    assert not (tmp_path / "no.svg").exists()

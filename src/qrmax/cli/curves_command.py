@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from qrmax.cli.output import examples, picture_format, picture_option, write_or_print
-from qrmax.cli.studies import find_results, protocol_option, study_argument
+from qrmax.cli.studies import find_results, protocol_option, results_option, study_argument
 
 # those of `report.curves`, which takes long to import
 MEASURES = ("value", "success", "return", "nominal-success", "nominal-length")
@@ -23,6 +23,7 @@ SPREADS = ("quartiles", "std")
 )
 @study_argument
 @protocol_option
+@results_option
 @click.option(
     "--measure",
     type=click.Choice(MEASURES),
@@ -43,6 +44,7 @@ SPREADS = ("quartiles", "std")
 def curves(
     study: str,
     protocol: str | None,
+    folder: Path | None,
     measure: str | None,
     spread: str,
     logarithmic: bool,
@@ -58,7 +60,7 @@ def curves(
     from qrmax.report.curve_plot import draw_curves
 
     picture = draw_curves(
-        *find_results(study, protocol),
+        *find_results(study, protocol, folder),
         kind,
         measure=measure,
         spread=spread,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from qrmax.cli.output import examples, picture_format, picture_option, write_or_print
-from qrmax.cli.studies import find_results, protocol_option, study_argument
+from qrmax.cli.studies import find_results, protocol_option, results_option, study_argument
 
 # those of `report.marks`, which takes long to import
 MEASURES = ("steps", "success", "gap")
@@ -22,6 +22,7 @@ MEASURES = ("steps", "success", "gap")
 )
 @study_argument
 @protocol_option
+@results_option
 @click.option(
     "--measure",
     "measures",
@@ -45,6 +46,7 @@ MEASURES = ("steps", "success", "gap")
 def plot(
     study: str,
     protocol: str | None,
+    folder: Path | None,
     measures: tuple[str, ...],
     at: int | None,
     against: str | None,
@@ -63,7 +65,7 @@ def plot(
     from qrmax.report.overview_plot import draw_overview
     from qrmax.report.setting_plot import DEFAULT, draw_setting
 
-    found = find_results(study, protocol)
+    found = find_results(study, protocol, folder)
     if against is None:
         [measure] = measures or ("steps" if at is None else "success",)
         picture = draw_overview(*found, kind, measure=measure, at=at)

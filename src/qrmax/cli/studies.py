@@ -49,6 +49,14 @@ folder_option = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     help="The results folder.  [default: results/STUDY or results/STUDY-PROTOCOL]",
 )
+results_option = click.option(
+    "--results",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="The results folder, such as that of a larger study which has the same runs.  "
+    "[default: results/STUDY or results/STUDY-PROTOCOL]",
+)
 workers_option = click.option(
     "--workers", type=int, help="Parallel runs.  [default: one for each core]"
 )
@@ -57,7 +65,7 @@ folder_argument = click.argument(
 )
 
 
-def find_results(name: str, protocol: str | None) -> tuple[Study, Path]:
+def find_results(name: str, protocol: str | None, folder: Path | None = None) -> tuple[Study, Path]:
     """The study and its results folder, given by the folder or by the study's name."""
     from qrmax.errors import StoreError, UnknownNameError
     from qrmax.studies.expand import load_study
@@ -66,13 +74,37 @@ def find_results(name: str, protocol: str | None) -> tuple[Study, Path]:
     from qrmax.studies.sweep import default_folder
 
     if Path(name).is_dir():
+        if folder is not None:
+            raise click.UsageError(f"--results is for the name of a study; {name} is a folder.")
         return Store(name).study(), Path(name)
     if name not in study_names() and not Path(name).is_file():
         hint = "or give the folder of its results, or the path of a study of your own"
         raise UnknownNameError("study", name, study_names(), hint=hint)
     study = load_study(name, protocol)
+    if folder is not None:
+        _check_same_runs(study, folder)
+        return study, folder
     folder = default_folder(study)
     if not folder.is_dir():
         command = f"qrmax sweep {name}" + (f" --protocol {protocol}" if protocol else "")
         raise StoreError(f"{folder}: there are no results of {name} yet; get them with: {command}")
     return study, folder
+
+
+def _check_same_runs(study: Study, folder: Path) -> None:
+    """Raise a `StoreError` if runs in a folder look like those of a study, and are others."""
+    from qrmax.errors import StoreError
+    from qrmax.studies.results import results
+
+    own = {run.id for run in study.runs()}
+    found = results(folder)
+    alike = found.filter(
+        found["problem"].is_in([*study.problems]) & found["label"].is_in([*study.agents])
+    )
+    others = [run for run in alike["id"] if run not in own]
+    if others or not len(alike):
+        raise StoreError(
+            f"{folder}: {len(others) or 'none'} of its runs on the problems of {study.name} "
+            f"{'have other settings' if others else 'are there'}; give the folder of a sweep with "
+            "the same protocol"
+        )

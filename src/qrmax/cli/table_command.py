@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from qrmax.cli.output import OutputFile, examples, write_or_print
-from qrmax.cli.studies import find_results, protocol_option, study_argument
+from qrmax.cli.studies import find_results, protocol_option, results_option, study_argument
 
 FORMATS = {"md": "markdown", "tex": "latex", "csv": "csv"}  # and the method of a table
 # those of `report.study_tables` and `studies.problem_groups`, which take long to import
@@ -19,6 +19,7 @@ PARTS = ("world", "map", "task", "group")
     epilog=examples(
         "qrmax table paper/table4 --protocol as-published -o table4.md",
         "qrmax table paper/table4 --by map",
+        "qrmax table paper/table1 --results results/table6-as-described",
         "qrmax table paper/table4 --at 50000",
         "qrmax table paper/table4 --measure time",
         "qrmax table paper/table4 --measure bound --epsilon 0.1",
@@ -27,6 +28,7 @@ PARTS = ("world", "map", "task", "group")
 )
 @study_argument
 @protocol_option
+@results_option
 @click.option(
     "--measure",
     type=click.Choice(MEASURES),
@@ -62,6 +64,7 @@ PARTS = ("world", "map", "task", "group")
 def table(
     study: str,
     protocol: str | None,
+    folder: Path | None,
     measure: str | None,
     by: str | None,
     at: int | None,
@@ -87,7 +90,7 @@ def table(
     measure = measure or ("steps" if at is None else "success")
     _refuse_unused(measure, by=by, at=at)
     made = make_study_table(
-        *find_results(study, protocol), measure, by=by, at=at, epsilon=epsilon, delta=delta
+        *find_results(study, protocol, folder), measure, by=by, at=at, epsilon=epsilon, delta=delta
     )
     text: str = getattr(made, FORMATS[kind])()
     write_or_print(text.encode(), output)

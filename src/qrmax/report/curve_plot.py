@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -42,8 +43,9 @@ LIMIT = "max_episode_steps"
 POINTS = 400  # of a line
 PANELS_IN_A_ROW = 3
 PANEL = (4.2, 3.0)  # inches
+LEGEND = 0.8  # inches below the panels
 LEGEND_COLUMNS = 4  # at most
-LETTER, LEGEND_LINE = 0.09, 0.7  # inches: of a letter of the legend, and of a line beside its name
+LETTER, LEGEND_LINE = 0.09, 0.7  # inches: of a letter, and of a line of the legend beside its name
 TICKS = 6  # along a panel
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 DASHES = ("-", "--", ":")  # after all colours are used
@@ -196,7 +198,8 @@ def draw_curves(
     problems = [name for name in study.problems if any(name == problem for problem, _ in lines)]
     columns = min(len(problems), PANELS_IN_A_ROW)
     rows = math.ceil(len(problems) / columns)
-    figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.8), layout="constrained")
+    height = PANEL[1] * rows + LEGEND
+    figure = Figure(figsize=(PANEL[0] * columns, height), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
     limits = limits_of(study, measure)
     for panel, problem in zip(panels, problems, strict=False):
@@ -209,7 +212,7 @@ def draw_curves(
         panel.set_xlabel("steps" if study.max_episodes is None else "episodes")
     for panel in panels[len(problems) :]:
         panel.set_axis_off()
-    figure.supylabel(MEASURES[measure], fontsize="medium")
+    figure.supylabel(wrapped_label(MEASURES[measure], height), fontsize="medium")
     shown = {name: line for panel in panels for line, name in _named(panel)}
     figure.legend(
         list(shown.values()),
@@ -219,6 +222,15 @@ def draw_curves(
         frameon=False,
     )
     return picture_of(figure, kind)
+
+
+def wrapped_label(text: str, height: float) -> str:
+    """The label of an upright axis, in lines no longer than its height in inches.
+
+    >>> wrapped_label("success of the greedy policy", height=2.0).splitlines()
+    ['success of the greedy', 'policy']
+    """
+    return textwrap.fill(text, max(1, int(height / LETTER)))
 
 
 def _warn_of_others(study: Study, lines: dict[tuple[str, str], Line], measure: str) -> None:
