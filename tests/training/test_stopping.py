@@ -276,4 +276,4 @@ def test_settings_that_make_no_sense_are_refused(
 def test_an_unknown_setting_of_a_rule_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'within'") as caught:
         as_rule("exact", witin=0.1)
-    assert "known: in_a_row, within" in str(caught.value)
+    assert "known: gamma, in_a_row, within" in str(caught.value)

@@ -135,7 +135,12 @@ def study_layout(study: Study) -> Layout:
     counts_steps = bool(thresholds or study.reference)
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
-        about=" ".join(filter(None, (study.about, evaluation_criteria(study), _rules(study)))),
+        about=" ".join(
+            filter(
+                None,
+                (study.about, _stand_ins(study), evaluation_criteria(study), _rules(study)),
+            )
+        ),
         command=_command(study),
         seeds=study.seeds,
         unit="steps" if study.max_episodes is None else "episodes",
@@ -194,6 +199,26 @@ def evaluation_criteria(study: Study) -> str:
     >>> evaluation_criteria(qrmax.load_study("paper/table4"))
     ''
     """
+    gammas = {rule.get("gamma") for rule in study.stops.values()}
+    if gammas == {None}:
+        return _own_criteria(study)
+    [gamma] = gammas  # problems have different rules only by default, without a gamma
+    own = _own_criteria(study, "Their own objectives:")
+    if not own:
+        return ""
+    return (
+        f"All learners are evaluated by one yardstick: gamma {gamma:g}, in the problem's own "
+        "episodes, relative to the optimal policy for that. The policy of a learner that plans for "
+        f"H steps restarts with its first stage after H steps. {own}"
+    )
+
+
+def _own_criteria(
+    study: Study,
+    begin: str = "Each learner is evaluated by its own objective, relative to the optimal policy "
+    "for it:",
+) -> str:
+    """The objectives of the learners, if they are not the same for all."""
     labels: dict[tuple[float, bool], list[str]] = {}  # by gamma, and whether there is a horizon
     horizons: dict[int, list[str]] = {}
     for cell in study.cells:
@@ -209,10 +234,23 @@ def evaluation_criteria(study: Study) -> str:
     ]
     steps = "; ".join(f"{horizon} on {_listed(names)}" for horizon, names in horizons.items())
     lengths = f" H is {steps}." if horizons else ""
-    return (
-        "Each learner is evaluated by its own objective, relative to the optimal policy for it: "
-        f"{'; '.join(parts)}.{lengths}"
-    )
+    return f"{begin} {'; '.join(parts)}.{lengths}"
+
+
+def _stand_ins(study: Study) -> str:
+    """The agents behind labels that do not name them, as a protocol may replace an agent.
+
+    >>> import qrmax
+    >>> _stand_ins(qrmax.load_study("smoke", "as-published").only(agent=["qrm", "rmax"]))
+    'Agents that were run under other names: rmax is `rmax-published`.'
+    """
+    agents = {
+        cell.label: cell.agent
+        for cell in study.cells
+        if cell.source is None and not f"{cell.label},".startswith(f"{cell.agent},")
+    }
+    named = ", ".join(f"{label} is `{agent}`" for label, agent in agents.items())
+    return f"Agents that were run under other names: {named}." if named else ""
 
 
 def _rules(study: Study) -> str:

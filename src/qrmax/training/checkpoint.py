@@ -208,10 +208,11 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
 
 def _progress(data: Mapping[str, Any], rule: str) -> Progress:
     progress = Progress(**data)
-    counts = (progress.step, progress.streak, progress.first, progress.first_episode)
+    counts = [progress.step, progress.streak, progress.first, progress.first_episode]
+    counts += [progress.own_streak, progress.own_first]
     fits = all(type(count) is int and 0 <= count <= MOST for count in counts)
     known = progress.reason in ("", rule) and isinstance(progress.seconds, int | float)
-    in_order = fits and progress.first <= progress.step
+    in_order = fits and max(progress.first, progress.own_first) <= progress.step
     if not in_order or not known or not 0.0 <= progress.seconds < math.inf:
         raise CheckpointError(f"inconsistent progress record: {dict(data)}")
     return progress

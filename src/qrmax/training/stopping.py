@@ -10,6 +10,11 @@ and the run reports the step of the first of them. The rules:
     welch     the paper's: sampled returns of both policies do not differ (Welch's t-test)
     budget    never: the run takes all its steps
 
+Policies are evaluated by the learner's own objective: its gamma and, if it plans for H steps, in
+episodes of H steps. With a `gamma`, a rule is one yardstick for all learners: policies are
+evaluated with that gamma, in the world's own episodes, relative to the one optimum of those. The
+policy of a learner that plans for H steps restarts with its first stage after H steps.
+
 A sampled test passes by accident if episodes are few or rewards are sparse: it says only that no
 difference was found. `exact` has no such error and is the default.
 """
@@ -20,10 +25,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
+from qrmax.agents.base import AgentConfig
 from qrmax.errors import ParameterError, UnknownNameError, check_count, check_range
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.planning.arrays import FloatArray
@@ -36,16 +42,38 @@ SUCCESS = 0.95
 """The default success rate of `reaches`."""
 
 
+class Objective(NamedTuple):
+    """The objective that policies are evaluated by."""
+
+    gamma: float
+    horizon: int | None  # the most steps of an episode; None for the world's own episodes
+
+
+def own_objective(config: AgentConfig) -> Objective:
+    """The objective that an agent plans for."""
+    return Objective(config.gamma, config.episode_horizon)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoppingRule(ABC):
     """A condition under which a run has learned enough."""
 
     name: ClassVar[str]
+    sampled: ClassVar[bool] = False  # whether it draws random numbers even if values are exact
+    newer: ClassVar[tuple[str, ...]] = ("gamma",)
+    """Settings that run ids leave out at their default: there were runs before they existed."""
 
     in_a_row: int = 3  # the number of checks in a row that must pass
+    gamma: float | None = None  # of the yardstick; None: the learner's own objective
 
     def __post_init__(self) -> None:
         check_count("in_a_row", self.in_a_row)
+        if self.gamma is not None:
+            check_range("gamma", self.gamma, above=0.0, below=1.0)
+
+    def objective(self, config: AgentConfig) -> Objective:
+        """The objective by which the policies of an agent are evaluated."""
+        return own_objective(config) if self.gamma is None else Objective(self.gamma, None)
 
     def check_task(self, machine: RewardMachine) -> None:  # noqa: B027 (most suit any task)
         """Raise a `ParameterError` if the rule does not apply to a task."""
@@ -116,6 +144,7 @@ class Welch(StoppingRule):
     """The mean returns of the policy and of the optimal one do not differ significantly."""
 
     name = "welch"
+    sampled = True
 
     episodes: int = 10_000  # sampled for each policy, anew at each check
     alpha: float = 0.1  # the significance level
@@ -207,7 +236,7 @@ def as_rule(stop: str | StoppingRule, **settings: Any) -> StoppingRule:
     """The rule of that name, with these settings.
 
     >>> as_rule("exact", within=0.01)
-    Exact(in_a_row=3, within=0.01)
+    Exact(in_a_row=3, gamma=None, within=0.01)
     """
     return stop if isinstance(stop, StoppingRule) else make_rule(stop, settings)
 
@@ -225,7 +254,8 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> StoppingRule:
 
 def rule_as_data(rule: StoppingRule) -> dict[str, Any]:
     """A rule as plain data, from which `as_rule(**data)` makes it again."""
-    return {"stop": rule.name, **asdict(rule)}
+    data = {"stop": rule.name, **asdict(rule)}
+    return data if rule.gamma is not None else {k: v for k, v in data.items() if k != "gamma"}
 
 
 def welch_p_value(first: FloatArray, second: FloatArray) -> float:
