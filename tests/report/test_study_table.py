@@ -68,6 +68,18 @@ def test_a_page_has_the_own_objectives_of_learners_beside_the_yardstick(tmp_path
     assert rows[0].endswith(",,,,")
 
 
+def test_a_page_says_where_the_optimum_stays_at_home() -> None:
+    about = study_layout(qrmax.load_study("paper/table4", "as-described")).about
+    assert (
+        "On office/map3/exp4 (success 0 %, value 0); office/map3/exp5 (success 0 %, value 0) the "
+        "optimal policy stays at home" in about
+    )
+    for protocol in ("exact", "as-published"):
+        assert "at home" not in study_layout(qrmax.load_study("paper/table4", protocol)).about
+    endless = qrmax.Study(["river-swim/patrol"], ["qrmax"])  # there is no success to speak of
+    assert "at home" not in study_layout(endless).about
+
+
 TINY = 'problems = ["office/map1/exp1"]\nagents = ["qrmax"]\nseeds = 1\n'
 
 

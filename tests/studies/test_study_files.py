@@ -957,7 +957,7 @@ def test_as_described_is_what_the_text_of_the_paper_says() -> None:
     study = qrmax.load_study("paper/table4", "as-described")
     assert study.training == {
         "max_steps": 2_000_000,
-        "evaluate_every": 1000,
+        "evaluate_every": 5000,
         "stop": "welch",
         "in_a_row": 1,
         "episodes": 10_000,

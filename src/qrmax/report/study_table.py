@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qrmax.errors import StoreError
+from qrmax.planning.auto_horizon import HARDLY_EVER
 from qrmax.planning.policy_evaluation import evaluate
 from qrmax.planning.value_iteration import solve
 from qrmax.report.layout import Layout
@@ -138,7 +139,13 @@ def study_layout(study: Study) -> Layout:
         about=" ".join(
             filter(
                 None,
-                (study.about, _stand_ins(study), evaluation_criteria(study), _rules(study)),
+                (
+                    study.about,
+                    _stand_ins(study),
+                    evaluation_criteria(study),
+                    _rules(study),
+                    resigned(study),
+                ),
             )
         ),
         command=_command(study),
@@ -251,6 +258,38 @@ def _stand_ins(study: Study) -> str:
     }
     named = ", ".join(f"{label} is `{agent}`" for label, agent in agents.items())
     return f"Agents that were run under other names: {named}." if named else ""
+
+
+def resigned(study: Study) -> str:
+    """The tabular problems whose optimal policy does not try to succeed, which makes a rule void.
+
+    >>> import qrmax
+    >>> resigned(qrmax.load_study("paper/table4", "exact"))
+    ''
+    """
+    specs = {cell.problem.label: cell for cell in study.cells if _is_tabular(cell.problem)}
+    found = []
+    for label, cell in specs.items():
+        gamma = study.stops[label].get("gamma", cell.settings["gamma"])
+        problem = cell.problem.make().unshaped
+        if gamma == 1.0 or not problem.machine.success:
+            continue
+        best = evaluate(problem, solve(problem, gamma).policy, gamma)
+        if best.success < HARDLY_EVER:
+            found.append(
+                f"{label} (success {100 * best.success:.2g} %, value {best.start_value:.2g})"
+            )
+    if not found:
+        return ""
+    return (
+        f"On {'; '.join(found)} the optimal policy stays at home: a penalty outweighs the discounted "
+        "reward, and a policy that never succeeds, such as one that has learned nothing but to keep "
+        "away, is as good. Steps there do not measure how soon the task is learned."
+    )
+
+
+def _is_tabular(spec: ProblemSpec) -> bool:
+    return not isinstance(spec, Environment) and _kind(spec) == "tabular"
 
 
 def _rules(study: Study) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from qrmax.agents.base import Agent, AgentConfig, FastForwardResult, RewardBounds, Tabular
@@ -95,6 +95,7 @@ class Progress:
     seconds: float = 0.0  # spent in training, compilation excluded
     own_streak: int = 0  # checks in a row that met the rule by the learner's own objective
     own_first: int = 0  # the step of the first of them
+    memory: dict[str, Any] = field(default_factory=dict)  # of the stopping rule
 
 
 class Session:
@@ -251,7 +252,8 @@ class Session:
         """Check the stopping rule, and append a row to the curve."""
         step, chance = self.progress.step, self.streams["evaluation"]
         policy, point = checked_policy(self.agent), None
-        passed = self.training.stop.passes(policy, self.evaluator, chance)
+        memory = self.progress.memory
+        passed = self.training.stop.check(policy, self.evaluator, chance, memory)
         if passed or _has_row(step // self.training.evaluate_every):
             point = self.evaluator.point(step, policy, chance)
         if point is not None:
