@@ -66,10 +66,9 @@ tamper: $(DEV_INSTALLED)  ## run files with tampered tables: refused, or trained
 	$(CAMPAIGN).tamper
 
 # The protocols of the paper's tables: by the published code's rules, by the paper's text, and by exact evaluation.
-# Two may be the same; each is run once.
 PUBLISHED := as-published
 DESCRIBED := as-described
-EXACT := as-described
+EXACT := exact
 PROTOCOLS := $(sort $(PUBLISHED) $(DESCRIBED) $(EXACT))
 SWEEPS4 := $(PROTOCOLS:%=sweep4-%)
 SWEEPS6 := $(PROTOCOLS:%=sweep6-%)

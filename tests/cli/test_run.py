@@ -24,6 +24,8 @@ KEYS = {
     "reason",
     "trained",
     "start_value",
+    "own_gap",
+    "own_steps",
     "gap",
     "best_start_value",
     "success",
@@ -358,3 +360,15 @@ def test_the_optimum_of_a_plane_is_solved_for() -> None:
     assert re.search(
         r"^start value +0\.349\d*  \(gamma 0.95; .* at half the resolution\)$", text, re.MULTILINE
     )
+
+
+def test_a_yardstick_is_told_beside_the_agents_own_objective() -> None:
+    settings = ["--agent", "ucbvi-b-rm", "--horizon", "auto", "--max-steps", "5000"]
+    command = ["office/map0/exp0", *settings, "--evaluation-gamma", "0.9"]
+    found = figures(*command)
+    assert isinstance(found["settings"], dict)
+    assert found["settings"]["horizon"] == 91
+    assert found["own_gap"] is not None
+    done = run("run", *command)
+    assert "gamma 0.9, the problem's own episodes; its policy of 91 stages restarts" in done.stdout
+    assert "gap, gamma 1, 91 steps" in done.stdout

@@ -6,22 +6,78 @@ import json
 from pathlib import Path
 
 import qrmax
-from qrmax.report.study_table import study_layout
+from qrmax.report.study_table import study_layout, study_table
 from qrmax.studies.study import Study
 
 
 def test_a_page_says_which_learners_are_judged_by_what() -> None:
-    about = study_layout(qrmax.load_study("paper/table6")).about
+    about = study_layout(qrmax.load_study("paper/table6", "as-published")).about
+    assert "Each learner is evaluated by its own objective" in about
     assert "qrmax, qrmax-rm, rmax, qrm at gamma 0.9;" in about
     assert "psrl-rm at gamma 1 in episodes of H steps." in about
     assert "H is 50 on office/map0/exp0; 150 on office/map1/exp5" in about
 
 
+def test_a_page_says_that_there_is_one_yardstick_and_what_learners_plan_for() -> None:
+    study = qrmax.load_study("paper/table6", "exact")
+    about = study_layout(study).about
+    assert "evaluated by one yardstick: gamma 0.9, in the problem's own episodes" in about
+    assert "restarts with its first stage after H steps" in about
+    assert "psrl-rm at gamma 0.9 in episodes of H steps." in about
+    assert "H is 91 on office/map0/exp0; 117 on office/map1/exp5" in about
+    assert "234 on office/map3/exp5" in about
+    assert study_layout(study.only(agent=["qrm*"])).about == study.about
+
+
 def test_nothing_is_said_where_all_are_judged_alike() -> None:
-    study = qrmax.load_study("paper/table6")
+    study = qrmax.load_study("paper/table6", "as-published")
     one_horizon = study.only(agent=["psrl"], problem=["office/map[14]/*"])
     assert study_layout(one_horizon).about == study.about
     assert "H is 50" in study_layout(study.only(agent=["psrl"])).about
+
+
+def test_a_page_names_the_agents_that_stand_for_others() -> None:
+    about = study_layout(qrmax.load_study("paper/table6", "as-published")).about
+    assert "qrmax is `qrmax-published`, qrmax-rm is `qrmax-rm-published`" in about
+    assert "ucbvi-h is `ucbvi-h-published`, opsrl is `opsrl-published`." in about
+    assert ", psrl is" not in about
+    for name, protocol in (("paper/table6", "exact"), ("paper/sensitivity", None)):
+        assert "other names" not in study_layout(qrmax.load_study(name, protocol)).about
+    assert "other names" not in study_layout(qrmax.load_study("paper/baselines")).about
+
+
+def test_a_page_has_the_own_objectives_of_learners_beside_the_yardstick(tmp_path: Path) -> None:
+    study = qrmax.Study(
+        ["office/map1/exp1"],
+        ["qrmax-rm", {"agent": "ucbvi-b-rm", "horizon": 12}],
+        seeds=2,
+        stop={"rule": "exact", "gamma": 0.9},
+        settings={"qrmax-rm": {"t_env": 5}},
+        max_steps=6_000,
+    )
+    qrmax.sweep(study, folder=tmp_path, workers=1, progress=False)
+    found = qrmax.results(tmp_path)
+    assert found["own_gap"].is_null().to_list() == [True, False] * 2
+    table = study_table(study, tmp_path)
+    [section] = [part for part in table.markdown().split("## ") if "own objectives" in part[:30]]
+    assert "| map1 exp1 | ucbvi-b-rm | 2 |" in section
+    assert "of 2" in section
+    assert "qrmax-rm" not in section.partition("| map1")[2].replace("ucbvi-b-rm", "")
+    header, *rows = table.csv().splitlines()
+    assert header.endswith("own_gap,own_gap_low,own_gap_high,own_reached,own_mean")
+    assert rows[0].endswith(",,,,")
+
+
+def test_a_page_says_where_the_optimum_stays_at_home() -> None:
+    about = study_layout(qrmax.load_study("paper/table4", "as-described")).about
+    assert (
+        "On office/map3/exp4 (success 0 %, value 0); office/map3/exp5 (success 0 %, value 0) the "
+        "optimal policy stays at home" in about
+    )
+    for protocol in ("exact", "as-published"):
+        assert "at home" not in study_layout(qrmax.load_study("paper/table4", protocol)).about
+    endless = qrmax.Study(["river-swim/patrol"], ["qrmax"])  # there is no success to speak of
+    assert "at home" not in study_layout(endless).about
 
 
 TINY = 'problems = ["office/map1/exp1"]\nagents = ["qrmax"]\nseeds = 1\n'
@@ -38,7 +94,7 @@ def test_the_command_is_that_of_the_file_or_of_the_built_in_study(tmp_path: Path
         study = qrmax.load_study(tmp_path / name)
         assert command(study) == f"qrmax sweep {name}"
     built_in = qrmax.load_study("smoke")
-    assert command(built_in) == "qrmax sweep smoke --protocol as-described"
+    assert command(built_in) == "qrmax sweep smoke --protocol exact"
 
 
 def test_a_study_made_in_python_names_no_file() -> None:

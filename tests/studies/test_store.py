@@ -116,6 +116,8 @@ COLUMNS = {
     "success": pl.Float64,
     "mean_length": pl.Float64,
     "nominal_length": pl.Int64,
+    "own_gap": pl.Float64,
+    "own_steps": pl.Int64,
     "known": pl.Int64,
     "episode_return": pl.Float64,
     "episode_return_low": pl.Float64,

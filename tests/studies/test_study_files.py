@@ -883,8 +883,9 @@ def test_the_default_rule_of_continuous_problems_is_success(folder: Path) -> Non
 def test_all_runs_of_table_4_have_ids_of_their_own() -> None:
     study = qrmax.load_study("paper/table4", "as-published")
     assert len(study) == 2700
-    described = qrmax.load_study("paper/table4", "as-described")
-    assert len({run.id for run in (*study.runs(), *described.runs())}) == 5400
+    others = [qrmax.load_study("paper/table4", name) for name in ("exact", "as-described")]
+    runs = [run for each in (study, *others) for run in each.runs()]
+    assert len({run.id for run in runs}) == 8100
 
 
 @pytest.mark.parametrize("protocol", protocol_names())
@@ -939,23 +940,84 @@ def test_as_published_is_what_the_published_numbers_were_made_with() -> None:
         assert dict(cell.settings) == expected[cell.label], cell.problem.label
 
 
+def test_as_published_has_the_published_rules_of_the_baselines_as_well() -> None:
+    study = qrmax.load_study("paper/table6", "as-published")
+    agents = {cell.label: cell.agent for cell in study.cells}
+    for name in ("qrmax", "rmax", "ucbvi-sb", "ucbvi-b", "ucbvi-h", "opsrl"):
+        assert agents[name] == f"{name}-published"
+    for name in ("qrm", "psrl", "ucbvi-b-rm", "psrl-rm"):
+        assert agents[name] == name
+    ours = [cell.settings for cell in study.cells if cell.label in ("ucbvi-b", "opsrl")]
+    assert {(settings["gamma"], settings["r_min"]) for settings in ours} == {(1.0, 0.0)}
+
+
+SLIPS = {"slip": 0.2, "slips": None, "decorations_terminate": True, "max_episode_steps": 1000}
+
+
 def test_as_described_is_what_the_text_of_the_paper_says() -> None:
     study = qrmax.load_study("paper/table4", "as-described")
+    assert study.training == {
+        "max_steps": 2_000_000,
+        "evaluate_every": 5000,
+        "stop": "welch",
+        "in_a_row": 1,
+        "episodes": 10_000,
+        "alpha": 0.1,
+        "gamma": 0.9,
+    }
+    assert not study.comparable
+    for cell in study.cells:
+        at_walls = {"blocked_moves_slip": True, "decoration_penalty": 100.0}
+        assert cell.problem.options == SLIPS | at_walls
+        assert not cell.agent.endswith("-published")
+        assert cell.settings.get("t_env", 39) == 39
+        assert cell.settings["gamma"] == 0.9
+
+
+def test_exact_judges_all_learners_by_one_yardstick() -> None:
+    study = qrmax.load_study("paper/table6", "exact")
     assert study.training == {
         "max_steps": 2_000_000,
         "evaluate_every": 1000,
         "stop": "exact",
         "in_a_row": 3,
         "within": 0.05,
+        "gamma": 0.9,
     }
     assert not study.comparable
-    for cell in study.cells:
-        assert cell.problem.options["slip"] == 0.2
-        assert cell.problem.options["decoration_penalty"] == 0.0
-        assert cell.problem.options["max_episode_steps"] == 1000
-        assert not cell.agent.endswith("-published")
-        assert cell.settings.get("t_env", 39) == 39
-        assert cell.settings["gamma"] == 0.9
+    for run in study.only(seed=["0"]).runs():
+        assert run.cell.problem.options == SLIPS | {
+            "blocked_moves_slip": False,
+            "decoration_penalty": 0.0,
+        }
+        assert run.cell.agent == run.cell.label
+        assert run.cell.settings.get("t_env", 39) == 39
+        assert run.cell.settings["gamma"] == 0.9  # all optimise what they are judged by
+        # what is the learner's own objective anyway is the run that it always was
+        assert ("gamma" in run.training) == ("horizon" in run.cell.settings)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "horizons"),
+    [
+        ("exact", [91, 117, 115, 182, 234]),
+        ("as-described", [50, 150, 150, 350, 250]),
+        ("as-published", [50, 150, 150, 350, 173]),
+    ],
+)
+def test_horizons_are_those_of_the_paper_or_of_its_rule(protocol: str, horizons: list[int]) -> None:
+    study = qrmax.load_study("paper/table6", protocol)
+    for label in ("ucbvi-sb", "ucbvi-b", "ucbvi-h", "psrl", "opsrl", "ucbvi-b-rm", "psrl-rm"):
+        cells = [cell for cell in study.cells if cell.label == label]
+        assert [cell.settings["horizon"] for cell in cells] == horizons
+
+
+def test_a_horizon_may_be_auto_wherever_settings_are_given(folder: Path) -> None:
+    text = agents('{ agent = "psrl", horizon = "auto" }, "ucbvi-b", "qrmax"')
+    study = parsed(folder, text + '[settings."*"]\nhorizon = "auto"\n')
+    assert [cell.settings.get("horizon") for cell in study.cells] == [8, 8, None]
+    [message] = mistakes(folder, agents('{ agent = "psrl", horizon = "never" }'))
+    assert "horizon is 'never'" in message
 
 
 def test_an_optimistic_value_is_given_to_r_max_where_rewards_are_large() -> None:

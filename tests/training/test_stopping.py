@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from qrmax.training.stopping import (
     Welch,
     as_rule,
     rule_as_data,
-    welch_p_value,
 )
+from qrmax.training.welch import merged, moments, p_value, welch_p_value
 from qrmax.worlds.office import WORLD as OFFICE
 from random_problems import ANY_SIGN, NON_NEGATIVE, problems, random_policy
 from small_runs import corridor, fetching, never_fetching
@@ -189,6 +190,109 @@ def test_welch_where_nothing_is_left_to_chance_tells_equal_from_different() -> N
 SAMPLE = st.lists(st.floats(-100.0, 100.0), min_size=2, max_size=30)
 
 
+def dawdling(problem: qrmax.Problem) -> np.ndarray:
+    """The policy that fetches and delivers, but walks back once on the way."""
+    policy = fetching(problem)
+    policy[3, 1] = 0
+    return policy
+
+
+def checks_until_passed(rule: Welch, policy: np.ndarray, *, remember: bool, seed: int) -> int:
+    """The number of checks of an unchanged policy up to the first that passes; at most 60."""
+    evaluator, chance, memory = SLIPPERY, stream(seed, "evaluation"), {}
+    for number in range(1, 61):
+        if rule.check(policy, evaluator, chance, memory):
+            return number
+        if not remember:
+            memory.clear()
+    return 61
+
+
+SLIPPERY = ExactEvaluator(corridor(slip=0.3, limit=None), 0.9)
+
+
+def test_an_unchanged_policy_that_differs_does_not_pass_because_it_is_tested_often() -> None:
+    policy, rule = dawdling(SLIPPERY.problem), Welch(episodes=25)
+    assert 0.2 < SLIPPERY.gap(policy) < 0.7
+    anew = [checks_until_passed(rule, policy, remember=False, seed=seed) for seed in range(30)]
+    added = [checks_until_passed(rule, policy, remember=True, seed=seed) for seed in range(30)]
+    assert sum(first <= 1 for first in anew) == sum(first <= 1 for first in added) < 15
+    assert all(first <= 60 for first in anew)  # by accident, sooner or later
+    assert sum(first > 60 for first in added) > 10
+
+
+def test_an_unchanged_policy_that_is_optimal_passes_though_its_first_test_failed() -> None:
+    rule, policy = Welch(episodes=40), SLIPPERY.solution.policy
+    first = [checks_until_passed(rule, policy, remember=True, seed=seed) for seed in range(60)]
+    assert any(number > 1 for number in first)
+    assert all(number <= 60 for number in first)
+
+
+def test_a_changed_policy_is_tested_on_samples_of_its_own() -> None:
+    rule, memory = Welch(episodes=40), {}
+    chance, policies = stream(0, "evaluation"), (SLIPPERY.solution.policy, dawdling(corridor()))
+    for number, policy in enumerate((*policies, *policies)):
+        rule.check(policy, SLIPPERY, chance, memory)
+        assert memory["ours"][0] == memory["best"][0] == 40, number
+    rule.check(policies[1], SLIPPERY, chance, memory)
+    assert memory["ours"][0] == memory["best"][0] == 80
+
+
+def test_an_unchanged_policy_that_clearly_differs_is_not_sampled_again() -> None:
+    rule, memory, chance = Welch(episodes=200), {}, stream(0, "evaluation")
+    bad = never_fetching(SLIPPERY.problem)
+    assert not rule.check(bad, SLIPPERY, chance, memory)
+    before, kept = chance.position(), dict(memory)
+    assert not rule.check(bad, SLIPPERY, chance, memory)
+    assert (chance.position(), memory) == (before, kept)
+
+
+def test_a_run_that_is_resumed_remembers_the_samples_of_its_policy(tmp_path: Path) -> None:
+    options = {"t_env": 3, "evaluate_every": 50, "seed": 3, "stop": Welch(episodes=30, in_a_row=9)}
+    whole = qrmax.train("qrmax", SLIPPERY.problem, max_steps=2000, **options)
+    part = qrmax.train("qrmax", SLIPPERY.problem, max_steps=1000, **options)
+    part.save(tmp_path / "part.run")
+    rest = qrmax.load(tmp_path / "part.run").resume(2000)
+    assert (rest.steps, rest.curve) == (whole.steps, whole.curve)
+    assert rest._session.progress.memory == whole._session.progress.memory != {}
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        {"policy": "a"},
+        {"policy": 1, "ours": [2, 0.0, 0.0, 0.0, 0.0], "best": [2, 0.0, 0.0, 0.0, 0.0]},
+        {"policy": "a", "ours": [2, 0.0, 0.0, 0.0, 0.0], "best": [2, 0.0, -1.0, 0.0, 0.0]},
+        {"policy": "a", "ours": [1, 0.0, 0.0, 0.0, 0.0], "best": [2, 0.0, 0.0, 0.0, 0.0]},
+        {"policy": "a", "ours": [2, 3.0, 0.0, 0.0, 1.0], "best": [2, 0.0, 0.0, 0.0, 0.0]},
+        {"policy": "a", "ours": [2, "0", 0.0, 0.0, 1.0], "best": None},
+        {"policy": "a", "ours": [2, 0.0, float("inf"), 0.0, 1.0], "best": [2, 0.0, 0.0, 0.0, 0.0]},
+    ],
+)
+def test_a_memory_that_no_samples_can_have_left_is_refused(memory: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=r"keeps no|inconsistent moments"):
+        Welch().check_memory(memory)
+    with pytest.raises(ParameterError, match="keeps nothing"):
+        Exact().check_memory(memory)
+
+
+@given(first=SAMPLE, second=SAMPLE, third=SAMPLE)
+def test_merged_moments_are_those_of_the_whole_sample(
+    first: list[float], second: list[float], third: list[float]
+) -> None:
+    whole, parts = (
+        moments(np.array(first + second)),
+        merged(*map(moments, map(np.array, (first, second)))),
+    )
+    assert parts[::3] == whole[::3]
+    assert parts.mean == pytest.approx(whole.mean, rel=1e-9, abs=1e-9)
+    assert parts.deviations == pytest.approx(whole.deviations, rel=1e-9, abs=1e-9)
+    assert parts.is_constant == whole.is_constant
+    assume(min(np.ptp(first + second), np.ptp(third)) > 1e-3)
+    expected = stats.ttest_ind(first + second, third, equal_var=False).pvalue
+    assert p_value(parts, moments(np.array(third))) == pytest.approx(expected, rel=1e-6, abs=1e-300)
+
+
 @given(first=SAMPLE, second=SAMPLE)
 def test_the_p_value_is_that_of_scipy(first: list[float], second: list[float]) -> None:
     one, other = np.array(first), np.array(second)
@@ -276,4 +380,4 @@ def test_settings_that_make_no_sense_are_refused(
 def test_an_unknown_setting_of_a_rule_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'within'") as caught:
         as_rule("exact", witin=0.1)
-    assert "known: in_a_row, within" in str(caught.value)
+    assert "known: gamma, in_a_row, within" in str(caught.value)

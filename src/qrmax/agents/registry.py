@@ -37,6 +37,9 @@ AgentLike: TypeAlias = "str | type[Agent] | AgentConfig"
 
 AnyAgent = TypeVar("AnyAgent", bound="type[Agent]")
 
+AUTO = "auto"
+"""The setting of a horizon that is found from the problem."""
+
 GROUP = "qrmax.agents"
 """The group of entry points that makes the agents of a distribution known."""
 
@@ -301,6 +304,16 @@ def given_settings(agent: AgentLike) -> dict[str, Any]:
     if isinstance(agent, str | type):
         return {}
     return {field.name: getattr(agent, field.name) for field in dataclasses.fields(agent)}
+
+
+def known_settings(agent: AgentLike, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without a horizon that is "auto": that is known only once the problem is.
+
+    >>> known_settings("psrl", {"horizon": "auto", "gamma": 0.9})
+    {'gamma': 0.9}
+    """
+    is_auto = agent_class(agent).has_horizon and settings.get("horizon") == AUTO
+    return {key: x for key, x in settings.items() if key != "horizon" or not is_auto}
 
 
 def make_config(agent: AgentLike, settings: Mapping[str, Any]) -> AgentConfig:

@@ -978,8 +978,8 @@ def sample_returns(
 ) -> int:
     """Roll out a policy `[h, s, q]`; returns the index of the next episode.
 
-    `found[episode]` is its return, whether it succeeded, and its length. After the last stage of
-    the policy, that stage is repeated. In an unknown bucket, the policy takes the first action.
+    `found[episode]` is its return, whether it succeeded, and its length. After its last stage
+    the policy restarts. In an unknown bucket, it takes the first action.
     `under_way` keeps the return so far and the discount of an episode in which the numbers run out.
     """
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
@@ -993,7 +993,7 @@ def sample_returns(
             if ground is not None:
                 _enter(ground, state, label_of)
         s, q = state[_S], state[_Q]
-        a = policy[min(state[_AGE], policy.shape[0] - 1), s, q] if s != _NOTHING else 0
+        a = policy[state[_AGE] % policy.shape[0], s, q] if s != _NOTHING else 0
         if ground is None:
             k, s_next, label, j, q_next = _outcome(
                 succ, prob, label_of, next_state, task_prob, s, q, a, block, at

@@ -6,6 +6,7 @@ for each name, as `qrmax list KIND` is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -185,7 +186,7 @@ def _list_studies() -> None:
     for name in study_names():
         text = f"{name.ljust(width)}  {study_title(name)}"
         click.echo(with_bold(name, wrapped(text, indent=width + 2)))
-    click.echo(f"\nEach with --protocol {' or '.join(protocol_names())}.")
+    click.echo(f"\nEach with --protocol {_either(protocol_names())}.")
 
 
 def _list_agents() -> None:
@@ -204,3 +205,13 @@ def _list_agents() -> None:
     click.echo()
     click.echo(wrapped("r_max is by default the largest reward of a step of the problem."))
     click.echo(wrapped("Settings are given by --set, as in --agent qrmax --set t_env=20."))
+
+
+def _either(names: Sequence[str]) -> str:
+    """Names to choose from.
+
+    >>> _either(["this", "that", "another"])
+    'this, that or another'
+    """
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last

@@ -47,6 +47,8 @@ def _problem_data(outcome: Run, training: TrainingConfig) -> dict[str, Any]:
         "seconds": outcome.seconds,
         "settings": asdict(outcome.agent.config),
         "stage_0": None if stage_0 is None else asdict(stage_0),
+        "own_gap": outcome.own_gap,
+        "own_steps": outcome.own_steps,
     }
 
 
@@ -64,14 +66,33 @@ def _problem_facts(outcome: Run, training: TrainingConfig) -> dict[str, str]:
         **_learning_facts(outcome),
     }
     if (stage_0 := outcome.stationary_evaluation) is not None:
-        config = asdict(outcome.agent.config)
-        horizon, gamma = config["horizon"], config["gamma"]
-        facts["evaluated"] = f"with its policy of {horizon} stages, gamma {gamma:g}"
+        facts["evaluated"] = _evaluated_by(outcome, training)
         alone = f"{percent(stage_0.success)} success"
         if not problem.machine.success:
             alone = f"start value {stage_0.start_value:.6g}"
         facts["stage 0 alone"] = f"{alone}, as a stationary policy"
+    if (own := outcome.own_gap) is not None:
+        facts["own objective"] = f"{percent(own)} gap, {_own_objective(outcome)}"
     return facts
+
+
+def _evaluated_by(outcome: Run, training: TrainingConfig) -> str:
+    """The evaluation of a policy with stages."""
+    config, yardstick = outcome.agent.config, training.stop.gamma
+    if yardstick is None:
+        return f"with its policy of {config.episode_horizon} stages, gamma {config.gamma:g}"
+    return (
+        f"gamma {yardstick:g}, the problem's own episodes; its policy of {config.episode_horizon} "
+        "stages restarts after the last"
+    )
+
+
+def _own_objective(outcome: Run) -> str:
+    """The objective of the agent, and whether it met the stopping rule."""
+    config, steps = outcome.agent.config, outcome.own_steps
+    horizon = f", {config.episode_horizon} steps" if config.episode_horizon else ""
+    met = "" if steps is None else f"; the rule was met at step {steps:,}"
+    return f"gamma {config.gamma:g}{horizon}{met}"
 
 
 def _env_data(outcome: Run, training: TrainingConfig) -> dict[str, Any]:

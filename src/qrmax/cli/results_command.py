@@ -29,8 +29,8 @@ COLUMNS_FOR_PEOPLE = (
 
 @click.command(
     epilog=examples(
-        "qrmax results results/smoke-as-described",
-        "qrmax results results/smoke-as-described --format csv",
+        "qrmax results results/smoke-exact",
+        "qrmax results results/smoke-exact --format csv",
         "qrmax results results/table4-as-published -o table4.parquet",
     )
 )

@@ -42,7 +42,11 @@ INTERRUPTED = 130
 NO_MAP = "--show is for worlds with a map, not for --env."
 MAY_CHANGE = {"max_steps", "max_episodes", "task", *OF_ENVIRONMENTS}  # in a run that is resumed
 RULE_NAMES = ("exact", "nominal", "success", "welch", "reaches", "budget")
-RULE_SETTINGS = ("within", "in_a_row", "episodes", "alpha", "success", "episode_return")
+RULE_SETTINGS = {  # the names of options, and those of the rules' settings
+    **{name: name for name in ("within", "in_a_row", "episodes", "alpha")},
+    **{name: name for name in ("success", "episode_return")},
+    "evaluation_gamma": "gamma",
+}
 
 
 @click.command(
@@ -53,6 +57,7 @@ RULE_SETTINGS = ("within", "in_a_row", "episodes", "alpha", "success", "episode_
         "qrmax run office/map1/exp1 --log runs/exp1 --export policy.json",
         "qrmax run --resume rmax.run --max-steps 5000000",
         "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
+        "qrmax run office/map0/exp0 --agent psrl --horizon auto --evaluation-gamma 0.9",
         "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
         "qrmax run --env CliffWalking-v1 --task 'F goal' --labelling mine:labels",
@@ -68,8 +73,10 @@ RULE_SETTINGS = ("within", "in_a_row", "episodes", "alpha", "success", "episode_
 @click.option("--gamma", type=float, help="The discount factor; the same as --set gamma=...")
 @click.option(
     "--horizon",
-    type=int,
-    help="The horizon of UCBVI, PSRL and OPSRL; the same as --set horizon=...",
+    callback=lambda _, __, text: None if text is None else read_value(text),
+    metavar="STEPS|auto",
+    help="The horizon of UCBVI, PSRL and OPSRL, or auto: the mean length of optimal episodes plus "
+    "50 %; the same as --set horizon=...",
 )
 @click.option(
     "--max-steps",
@@ -98,6 +105,12 @@ RULE_SETTINGS = ("within", "in_a_row", "episodes", "alpha", "success", "episode_
     type=int,
     help="For welch, success and reaches: episodes per policy.  [default: 10000, for success 1000, "
     "for reaches 100]",
+)
+@click.option(
+    "--evaluation-gamma",
+    type=float,
+    help="Evaluate policies with this discount factor, in the problem's own episodes.  [default: "
+    "by the agent's own gamma and horizon]",
 )
 @click.option("--success", type=float, help="For reaches: the success rate.  [default: 0.95]")
 @click.option("--episode-return", type=float, help="For reaches: the undiscounted return.")
@@ -218,7 +231,7 @@ def _show(outcome: Run) -> None:
 def _new(options: dict[str, Any], quiet: bool) -> Session:
     agent, settings = options.pop("agent"), options.pop("settings")
     agent = agent or usual_agent(options["problem"])
-    rule = {key: options.pop(key) for key in RULE_SETTINGS}
+    rule = {setting: options.pop(name) for name, setting in RULE_SETTINGS.items()}
     stop = options.pop("stop")
     limits = {key: options.pop(key) for key in ("seed", "max_steps", "max_episodes")}
     every = options.pop("evaluate_every")

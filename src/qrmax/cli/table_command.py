@@ -23,7 +23,7 @@ PARTS = ("world", "map", "task", "group")
         "qrmax table paper/table4 --at 50000",
         "qrmax table paper/table4 --measure time",
         "qrmax table paper/table4 --measure bound --epsilon 0.1",
-        "qrmax table results/smoke-as-described --format tex",
+        "qrmax table results/smoke-exact --format tex",
     )
 )
 @study_argument

@@ -349,7 +349,10 @@ def follow_stages(
     gamma: float,
     limit: int,
 ) -> tuple[float, float, float]:
-    """Value of a policy `[h, q, s]`, its success, and the mean of length x success."""
+    """Value of a policy `[h, q, s]`, its success, and the mean of length x success.
+
+    The policy restarts after its last stage.
+    """
     succ, prob, reward = env.succ, env.prob, env.reward
     label, next_state, task_prob, task_reward = task
     n_q, n_s = done.shape
@@ -369,7 +372,7 @@ def follow_stages(
                 if weight == 0.0:
                     continue
                 mass[q, s] = 0.0
-                a = policy[step, q, s]
+                a = policy[step % policy.shape[0], q, s]
                 value += discount * weight * reward[s, a]
                 for k in range(succ.shape[2]):
                     share = weight * prob[s, a, k]

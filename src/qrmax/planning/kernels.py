@@ -1055,14 +1055,14 @@ def nominal_run(
 ) -> tuple[int, int]:
     """Length and final machine state of the episode in which the likeliest outcome always happens.
 
-    The length is -1 if the episode is not over after `steps`. The policy is `[h, q, s]`, and its
-    last stage is repeated.
+    The length is -1 if the episode is not over after `steps`. The policy is `[h, q, s]`, and
+    restarts after its last stage.
     """
     env, task, q, s = likeliest
-    last = policy.shape[0] - 1
+    stages = policy.shape[0]
     for step in range(steps + 1):
         if done[q, s]:
             return step, q
-        s = env[s, policy[min(step, last), q, s]]
+        s = env[s, policy[step % stages, q, s]]
         q = task[q, label[s]]
     return -1, q

@@ -9,11 +9,13 @@ by step. Without one, three linear systems are solved as value iteration is, wit
 
 so that the mean length of the successful episodes is w / h.
 
-A policy may depend on the stage, `[h, s, q]`: it is followed for as many steps as it has stages.
+A policy may depend on the stage, `[h, s, q]`: it is followed for as many steps as it has stages, or
+restarts after the last one.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -39,6 +41,8 @@ from qrmax.planning.value_iteration import solve, solve_model
 from qrmax.problems.mdp import TabularMDP
 from qrmax.problems.problem import Problem, check_problem
 
+NEGLIGIBLE_DISCOUNT = 1e-12  # rewards discounted by this much are left out
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
@@ -63,13 +67,16 @@ def evaluate(
     policy: ArrayLike,
     gamma: float = 0.9,
     max_episode_steps: int | Literal["problem"] | None = "problem",
+    *,
+    repeat_stages: bool = False,
 ) -> Evaluation:
     """Evaluate a policy `[s, q]`, or a non-stationary one `[h, s, q]`, exactly.
 
     `gamma` is the discount factor; it may be 1 if episodes are limited. `max_episode_steps` limits
     the length of an episode: that of the problem by default (1000 for the built-in worlds), None
     for no limit. A truncated episode is no success and gets no further reward. A policy with stages
-    is followed for no more steps than it has stages.
+    is followed for no more steps than it has stages; with `repeat_stages` it restarts after the
+    last one, and without a limit is followed until the discount is negligible (1e-12).
     """
     check_problem(problem)
     if max_episode_steps == "problem":
@@ -79,7 +86,9 @@ def evaluate(
     model = model_of(problem)
     actions = _check_policy(problem, policy)
     staged = np.ndim(policy) == 3
-    limit = _limit(len(actions) if staged else None, max_episode_steps)
+    limit = _limit(len(actions) if staged and not repeat_stages else None, max_episode_steps)
+    if limit is None and staged:
+        limit = negligible_after(gamma)
     if limit is None:
         check_range("gamma", gamma, above=0.0, below=1.0)
         value, success, lengths, bound = _without_limit(problem, model, actions[0], gamma)
@@ -106,26 +115,40 @@ def evaluate(
     )
 
 
-def nominal_length(problem: Problem, policy: IntArray) -> int | None:
+def negligible_after(gamma: float) -> int:
+    """The number of steps after which the discount is negligible.
+
+    >>> negligible_after(0.9)
+    263
+    """
+    check_range("gamma", gamma, above=0.0, below=1.0)
+    return math.ceil(math.log(NEGLIGIBLE_DISCOUNT) / math.log(gamma))
+
+
+def nominal_length(
+    problem: Problem, policy: IntArray, *, repeat_stages: bool = False
+) -> int | None:
     """The length of an episode in which the most likely outcome always happens; None: no success.
 
     A small part of `evaluate`, and far quicker.
     """
     actions = _by_task_state(policy)
-    limit = _limit(len(actions) if policy.ndim == 3 else None, problem.max_episode_steps)
+    stages = len(actions) if policy.ndim == 3 and not repeat_stages else None
+    limit = _limit(stages, problem.max_episode_steps)
     return _nominal_length(problem, model_of(problem), actions, limit)
 
 
-def nominal_reward(problem: Problem, policy: IntArray) -> float:
+def nominal_reward(problem: Problem, policy: IntArray, *, repeat_stages: bool = False) -> float:
     """Undiscounted return of an episode in which the most likely outcome always happens."""
     model, actions = model_of(problem), _by_task_state(policy)
-    limit = _limit(len(actions) if policy.ndim == 3 else None, problem.max_episode_steps)
+    stages = len(actions) if policy.ndim == 3 and not repeat_stages else None
+    limit = _limit(stages, problem.max_episode_steps)
     env, task, q, s = model.likeliest
     total = 0.0
-    for step in range(model.start.size if limit is None else limit):
+    for step in range(len(actions) * model.start.size if limit is None else limit):
         if model.done[q, s]:
             break
-        a = actions[min(step, len(actions) - 1), q, s]
+        a = actions[step % len(actions), q, s]
         total += float(model.env.reward[s, a])
         s = int(env[s, a])
         total += float(model.task.reward[q, model.task.label[s]])
@@ -181,7 +204,7 @@ def _without_limit(
 def _nominal_length(
     problem: Problem, model: Model, actions: IntArray, limit: int | None
 ) -> int | None:
-    longest = len(actions) - 1 + model.start.size  # in the last stage a longer run repeats itself
+    longest = len(actions) * model.start.size  # a longer run repeats itself
     length, q = kernels.nominal_run(
         model.likeliest,
         model.task.label,

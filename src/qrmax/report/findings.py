@@ -44,6 +44,8 @@ class Run(NamedTuple):
     evaluate_every: int | None = None  # steps between evaluations; may be left out
     episode_return: float | None = None  # of the policy at the end, undiscounted; may be left out
     gap: float | None = None  # of the policy at the end; may be left out
+    own_gap: float | None = None  # by the learner's own objective, if that is another one
+    own_steps: int | None = None  # at which it met the rule by that; None if it did not
 
     def __str__(self) -> str:
         return f"{self.label} on {self.problem}, seed {self.seed}"
@@ -114,6 +116,17 @@ class Final(NamedTuple):
     steps: Estimate | None  # the mean of those
 
 
+class Own(NamedTuple):
+    """A learner on a problem by its own objective, which is not that of the table."""
+
+    problem: str
+    label: str
+    n: int
+    gap: Estimate  # of the last policies: the mean over the runs
+    reached: int  # runs that met the stopping rule by it
+    steps: Estimate | None  # the mean of those
+
+
 @dataclass(frozen=True, slots=True)
 class Findings:
     """The content of a table."""
@@ -123,6 +136,7 @@ class Findings:
     versions: tuple[str, ...]  # of qrmax, in the runs
     commits: tuple[str, ...]
     finals: tuple[Final, ...] = ()  # if the layout asks for them
+    own: tuple[Own, ...] = ()  # of those learners that have an objective of their own
 
     def row(self, problem: str) -> list[Cell]:
         """The cells of a problem, in the order of the labels."""
@@ -193,6 +207,7 @@ def gather(results: pl.DataFrame, layout: Layout) -> Findings:
         versions=_distinct(run.version for run in shown),
         commits=_distinct(run.commit for run in shown),
         finals=tuple(_finals(runs, layout)) if layout.shows_final else (),
+        own=tuple(_own(runs, layout)),
     )
 
 
@@ -215,6 +230,17 @@ def _finals(runs: Mapping[tuple[str, str], list[Run]], layout: Layout) -> Iterat
                     reached=len(steps),
                     steps=_mean(steps, _resolution(done)),
                 )
+
+
+def _own(runs: Mapping[tuple[str, str], list[Run]], layout: Layout) -> Iterator[Own]:
+    """The learners by their own objectives."""
+    for problem in layout.problems:
+        for label in layout.labels:
+            done = [run for run in runs.get((problem, label), []) if run.own_gap is not None]
+            steps = [run.own_steps for run in done if run.own_steps is not None]
+            if (gap := _mean(run.own_gap for run in done)) is not None:
+                mean = _mean(steps, _resolution(done))
+                yield Own(problem, label, len(done), gap, len(steps), mean)
 
 
 def _mean(values: Iterable[float | None], resolution: int | None = None) -> Estimate | None:

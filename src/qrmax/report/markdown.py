@@ -9,6 +9,7 @@ from qrmax.report.table_rows import markdown_head as _head
 from qrmax.report.table_rows import markdown_row as _line
 from qrmax.report.wording import (
     ABSENT,
+    OWN_HEADS,
     counted,
     estimate_text,
     final_heads,
@@ -16,6 +17,7 @@ from qrmax.report.wording import (
     heads,
     how_many_are_close,
     made_by,
+    own_rows,
     resolution_text,
     rows,
     success_text,
@@ -33,6 +35,12 @@ SPREAD = (
 )
 
 
+OWN = (
+    "Learners that plan for another objective than that of the table, evaluated by their own: the "
+    "gap of the final policy, and the {unit} to the stopping rule by that objective (runs that met "
+    "it in training, which continued to the rule of the table). Means over the runs, with 95 % "
+    "bootstrap confidence intervals."
+)
 FINAL = (
     "The final greedy policy of each run, evaluated {evaluated}: means over the runs, with 95 % "
     "bootstrap confidence intervals."
@@ -57,6 +65,7 @@ def page(findings: Findings) -> str:
         _origin(findings),
         "\n".join(_main_table(findings)) if layout.counts_steps else "",
         "\n".join(_gaps(findings)),
+        *_own_objectives(findings),
         *_at_the_end(findings),
         *_final_policies(findings),
     ]
@@ -111,6 +120,15 @@ def _gaps(findings: Findings) -> Iterator[str]:
             gaps.append(f"- {findings.layout.short_name(problem)}, {label}: {why}")
     if gaps:
         yield from ["Not all runs are in the table:", "", *gaps]
+
+
+def _own_objectives(findings: Findings) -> Iterator[str]:
+    """The learners that plan for another objective than the one they are compared by."""
+    if not findings.own:
+        return
+    yield "## By their own objectives"
+    yield OWN.format(unit=findings.layout.unit)
+    yield "\n".join([*_head(OWN_HEADS, left=2), *map(_line, own_rows(findings))])
 
 
 def _at_the_end(findings: Findings) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qrmax.errors import StoreError
+from qrmax.planning.auto_horizon import HARDLY_EVER
 from qrmax.planning.policy_evaluation import evaluate
 from qrmax.planning.value_iteration import solve
 from qrmax.report.layout import Layout
@@ -135,7 +136,18 @@ def study_layout(study: Study) -> Layout:
     counts_steps = bool(thresholds or study.reference)
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
-        about=" ".join(filter(None, (study.about, evaluation_criteria(study), _rules(study)))),
+        about=" ".join(
+            filter(
+                None,
+                (
+                    study.about,
+                    _stand_ins(study),
+                    evaluation_criteria(study),
+                    _rules(study),
+                    resigned(study),
+                ),
+            )
+        ),
         command=_command(study),
         seeds=study.seeds,
         unit="steps" if study.max_episodes is None else "episodes",
@@ -194,6 +206,26 @@ def evaluation_criteria(study: Study) -> str:
     >>> evaluation_criteria(qrmax.load_study("paper/table4"))
     ''
     """
+    gammas = {rule.get("gamma") for rule in study.stops.values()}
+    if gammas == {None}:
+        return _own_criteria(study)
+    [gamma] = gammas  # problems have different rules only by default, without a gamma
+    own = _own_criteria(study, "Their own objectives:")
+    if not own:
+        return ""
+    return (
+        f"All learners are evaluated by one yardstick: gamma {gamma:g}, in the problem's own "
+        "episodes, relative to the optimal policy for that. The policy of a learner that plans for "
+        f"H steps restarts with its first stage after H steps. {own}"
+    )
+
+
+def _own_criteria(
+    study: Study,
+    begin: str = "Each learner is evaluated by its own objective, relative to the optimal policy "
+    "for it:",
+) -> str:
+    """The objectives of the learners, if they are not the same for all."""
     labels: dict[tuple[float, bool], list[str]] = {}  # by gamma, and whether there is a horizon
     horizons: dict[int, list[str]] = {}
     for cell in study.cells:
@@ -209,10 +241,55 @@ def evaluation_criteria(study: Study) -> str:
     ]
     steps = "; ".join(f"{horizon} on {_listed(names)}" for horizon, names in horizons.items())
     lengths = f" H is {steps}." if horizons else ""
+    return f"{begin} {'; '.join(parts)}.{lengths}"
+
+
+def _stand_ins(study: Study) -> str:
+    """The agents behind labels that do not name them, as a protocol may replace an agent.
+
+    >>> import qrmax
+    >>> _stand_ins(qrmax.load_study("smoke", "as-published").only(agent=["qrm", "rmax"]))
+    'Agents that were run under other names: rmax is `rmax-published`.'
+    """
+    agents = {
+        cell.label: cell.agent
+        for cell in study.cells
+        if cell.source is None and not f"{cell.label},".startswith(f"{cell.agent},")
+    }
+    named = ", ".join(f"{label} is `{agent}`" for label, agent in agents.items())
+    return f"Agents that were run under other names: {named}." if named else ""
+
+
+def resigned(study: Study) -> str:
+    """The tabular problems whose optimal policy does not try to succeed, which makes a rule void.
+
+    >>> import qrmax
+    >>> resigned(qrmax.load_study("paper/table4", "exact"))
+    ''
+    """
+    specs = {cell.problem.label: cell for cell in study.cells if _is_tabular(cell.problem)}
+    found = []
+    for label, cell in specs.items():
+        gamma = study.stops[label].get("gamma", cell.settings["gamma"])
+        problem = cell.problem.make().unshaped
+        if gamma == 1.0 or not problem.machine.success:
+            continue
+        best = evaluate(problem, solve(problem, gamma).policy, gamma)
+        if best.success < HARDLY_EVER:
+            found.append(
+                f"{label} (success {100 * best.success:.2g} %, value {best.start_value:.2g})"
+            )
+    if not found:
+        return ""
     return (
-        "Each learner is evaluated by its own objective, relative to the optimal policy for it: "
-        f"{'; '.join(parts)}.{lengths}"
+        f"On {'; '.join(found)} the optimal policy stays at home: a penalty outweighs the "
+        "discounted reward, and a policy that never succeeds, such as one that has learned nothing "
+        "but to keep away, is as good. Steps there do not measure how soon the task is learned."
     )
+
+
+def _is_tabular(spec: ProblemSpec) -> bool:
+    return not isinstance(spec, Environment) and _kind(spec) == "tabular"
 
 
 def _rules(study: Study) -> str:

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from qrmax.report.findings import Cell, Final, Findings
+from qrmax.report.findings import Cell, Final, Findings, Own
 
 Field = str | int | float | None
 
@@ -20,7 +20,9 @@ def text(findings: Findings) -> str:
     confidence intervals account for that. `off_by` is relative to the reference: 0.1 is 10 % more.
     Studies on environments, those with runs of other tools and those that are stopped by their
     budget alone have the final policies as well: means of `gap`, `success` and `episode_return`,
-    and the number of runs that have `reached` the rule.
+    and the number of runs that have `reached` the rule. If learners have objectives of their own,
+    `own_gap` is the mean final gap by that, and `own_reached` and `own_mean` are the number of runs
+    that met the rule by it and their mean steps.
     """
     rows = list(_rows(findings))
     file = io.StringIO()
@@ -32,6 +34,7 @@ def text(findings: Findings) -> str:
 
 def _rows(findings: Findings) -> Iterator[dict[str, Field]]:
     finals = {(final.problem, final.label): final for final in findings.finals}
+    owns = {(own.problem, own.label): own for own in findings.own}
     for problem in findings.layout.problems:
         for label in (*findings.layout.labels, *findings.layout.others):
             cell, final = findings.cells.get((problem, label)), finals.get((problem, label))
@@ -42,6 +45,7 @@ def _rows(findings: Findings) -> Iterator[dict[str, Field]]:
             else:  # another tool's, on other problems
                 continue
             last = _last_policies(final) if finals else {}
+            last |= _own_objective(owns.get((problem, label))) if owns else {}
             yield {"problem": problem, "label": label, **numbers, **last}
 
 
@@ -80,6 +84,17 @@ def _numbers_of_others(final: Final) -> dict[str, Field]:
         "n": final.n,
         "censored": final.judged - final.reached if final.judged else None,
         "mean": final.steps.value if final.steps else None,
+    }
+
+
+def _own_objective(own: Own | None) -> dict[str, Field]:
+    gap, low, high = own.gap if own else (None, None, None)
+    return {
+        "own_gap": gap,
+        "own_gap_low": low,
+        "own_gap_high": high,
+        "own_reached": own.reached if own else None,
+        "own_mean": own.steps.value if own and own.steps else None,
     }
 
 

@@ -26,6 +26,10 @@ FINAL_HEADS = {  # the columns of the last policies
 }
 
 
+OWN_HEADS = ("problem", "learner", "n", "final own gap [95 %]", "own rule met")
+"""The columns of the learners by their own objectives."""
+
+
 class Row(NamedTuple):
     """A row of the main table: its source, and one text for each column."""
 
@@ -84,6 +88,15 @@ def final_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
             "reached": _reached_text(final, findings.layout.unit),
         }
         yield tuple(texts[column] or ABSENT for column in columns)
+
+
+def own_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
+    """The rows of the learners by their own objectives."""
+    for own in findings.own:
+        after = "" if own.steps is None else f", after {estimate_text(own.steps)}"
+        met = f"{own.reached} of {own.n}{after}"
+        name = findings.layout.short_name(own.problem)
+        yield (name, own.label, str(own.n), share_text(own.gap), met)
 
 
 def _final_columns(findings: Findings) -> list[str]:

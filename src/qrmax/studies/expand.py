@@ -4,7 +4,7 @@
     problems = ["office/map1/exp[1-5]", { map = "my.txt", task = "my.toml", slip = 0.1 }]
     agents = ["qrmax", "rmax", { agent = "rmax", label = "rmax, few samples", t_env = 10 }]
     seeds = 30                        # 0 to 29; or a list
-    protocol = "as-described"         # a built-in one, or one of [protocols] below
+    protocol = "exact"                # a built-in one, or one of [protocols] below
     max_steps = 2_000_000             # or also max_episodes; then the table counts episodes
     evaluate_every = 1000
     stop = { rule = "exact", within = 0.05 }
@@ -59,8 +59,9 @@ from qrmax.studies.agent_names import listed_agents
 from qrmax.studies.library import PROTOCOLS, STUDIES, SUFFIX, protocol_names, study_names
 from qrmax.studies.other_runs import read_others
 from qrmax.studies.outside_code import agent_origin, mentions_code
+from qrmax.studies.plain_settings import as_data, rule_data
 from qrmax.studies.precedence import PROTOCOL_KEYS, AgentEntry, Layer, Layers, read_layer
-from qrmax.studies.problem_entries import MadeProblem, as_data, read_problems
+from qrmax.studies.problem_entries import MadeProblem, read_problems
 from qrmax.studies.problem_groups import read_groups
 from qrmax.studies.reading import Mistakes, Table
 from qrmax.studies.reference_table import Reference, read_reference
@@ -90,7 +91,7 @@ def load_study(study: str | os.PathLike[str], protocol: str | None = None) -> St
     """Read a study: a built-in one by its name, or your own TOML file by its path.
 
     >>> load_study("smoke")
-    Study('smoke', as-described: 2 problems, 6 agents, 2 seeds, 24 runs)
+    Study('smoke', exact: 2 problems, 6 agents, 2 seeds, 24 runs)
 
     Args:
         study: the name of a built-in study (see `qrmax list studies`), or the path of a file.
@@ -318,11 +319,6 @@ class _Expansion:
             source=source,
             stop=None if self._shared_rule() else rule_data(self.rules[made.spec.label]),
         )
-
-
-def rule_data(rule: StoppingRule) -> dict[str, Any]:
-    """A stopping rule as plain data, under the keys of `training`."""
-    return {"stop": rule.name, **as_data(rule)}
 
 
 def _check_seeds(items: Sequence[tuple[str, Any]], mistakes: Mistakes) -> list[int]:

@@ -24,7 +24,12 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, TypeVar
 
-from qrmax.agents.registry import agent_class, default_settings, make_config
+from qrmax.agents.registry import (
+    agent_class,
+    default_settings,
+    known_settings,
+    make_config,
+)
 from qrmax.errors import QRMaxError, UnknownNameError, check_count
 from qrmax.studies.agent_names import Listed, agents_called, names_of
 from qrmax.studies.outside_code import check_agent
@@ -222,7 +227,7 @@ def _entry_settings(table: Table, agent: str) -> dict[str, Any] | None:
     """The settings in an entry that its agent accepts; None if there is no such agent."""
     if not table.mistakes.pass_at(table.path, partial(check_agent, agent)):
         return None
-    return table.checked_rest(partial(make_config, agent))
+    return table.checked_rest(partial(_check_settings, agent))
 
 
 def _accepted_by_one(one: dict[str, Any], agents: Sequence[str]) -> None:
@@ -233,7 +238,12 @@ def _accepted_by_one(one: dict[str, Any], agents: Sequence[str]) -> None:
         known = {name for agent in agents for name in default_settings(agent)}
         names = dict.fromkeys(agent_class(agent).name for agent in agents)
         raise UnknownNameError(f"setting of {', '.join(names)}", setting, known)
-    _any_of([partial(make_config, agent, one) for agent in having])
+    _any_of([partial(_check_settings, agent, one) for agent in having])
+
+
+def _check_settings(agent: str, settings: Mapping[str, Any]) -> None:
+    """Raise an error unless an agent accepts these settings."""
+    make_config(agent, known_settings(agent, settings))
 
 
 def check_option(option: dict[str, Any], also: Sequence[type[Options]] = ()) -> None:

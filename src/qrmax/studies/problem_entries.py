@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from qrmax.machines import task_files as tasks
 from qrmax.source import Source
 from qrmax.studies.outside_code import world_origin
 from qrmax.studies.outside_problems import OWN_KINDS, by_last_name, find_task, make_own
+from qrmax.studies.plain_settings import as_data
 from qrmax.studies.precedence import Layers, check_option, is_pattern
 from qrmax.studies.problem_specs import CatalogProblem, ProblemSpec
 from qrmax.studies.reading import Mistakes, Table, as_entry
@@ -64,24 +65,6 @@ def read_problems(table: Table, layers: Layers, beside: Path) -> list[MadeProble
                     )
                 found.append(made)
     return found
-
-
-def as_data(settings: Any) -> dict[str, Any]:
-    """Settings as plain data, from which run ids are made.
-
-    1 becomes 1.0 for a float, so that both give the same id; a setting that is `newer` than some
-    runs is left out at its default, so that theirs stay the same.
-    """
-    newer = getattr(settings, "newer", ())
-    values = {
-        field: value
-        for field in fields(settings)
-        if (value := getattr(settings, field.name)) != field.default or field.name not in newer
-    }
-    return {
-        field.name: float(value) if type(value) is int and "float" in str(field.type) else value
-        for field, value in values.items()
-    }
 
 
 def _read(

@@ -28,6 +28,8 @@ _OUTCOME = {  # the columns of outcomes, and their types
     "success": "Float64",
     "mean_length": "Float64",
     "nominal_length": "Int64",
+    "own_gap": "Float64",
+    "own_steps": "Int64",
     "known": "Int64",
     **dict.fromkeys(ROLLED_OUT, "Float64"),
 }
@@ -58,8 +60,9 @@ def results(path: str | os.PathLike[str], *, earlier: bool = False) -> polars.Da
     """The runs in a results folder, one row for each, in the order of the study.
 
     `reached` is whether the stopping rule was met at `steps`; if it was not, the run is
-    right-censored by its budget. `settings` and `options` are JSON. A damaged run is left out with
-    a warning.
+    right-censored by its budget. If the rule has a gamma, `own_gap` is the final gap by the
+    learner's own objective, and `own_steps` the step at which it met the rule by that. `settings`
+    and `options` are JSON. A damaged run is left out with a warning.
 
     Args:
         path: the results folder.

@@ -211,15 +211,23 @@ class Study:
         return int(self.training["max_steps"])
 
     def training_of(self, cell: Cell) -> dict[str, Any]:
-        """The parameters of training in a cell, its stopping rule included."""
-        return {**self.training, **(cell.stop or {})}
+        """The parameters of training in a cell, its stopping rule included.
+
+        A yardstick that is the learner's own objective is left out: that is the same run.
+        """
+        training, settings = {**self.training, **(cell.stop or {})}, cell.settings
+        if training.get("gamma") == settings["gamma"] and "horizon" not in settings:
+            del training["gamma"]
+        return training
 
     @property
     def stops(self) -> dict[str, dict[str, Any]]:
         """The stopping rules as plain data, by problem."""
         return {
             cell.problem.label: {
-                key: value for key, value in self.training_of(cell).items() if key not in LIMITS
+                key: value
+                for key, value in {**self.training, **(cell.stop or {})}.items()
+                if key not in LIMITS
             }
             for cell in self.cells
         }

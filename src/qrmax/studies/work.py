@@ -14,16 +14,16 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from qrmax.agents.base import Agent
-from qrmax.agents.registry import agent_class
+from qrmax.agents.registry import agent_class, make_config
 from qrmax.errors import CheckpointError, QRMaxWarning
 from qrmax.outside_errors import raised_outside
 from qrmax.seeding import stream
 from qrmax.studies.outside_code import agent_origin, check_origin, use_folders
-from qrmax.studies.problem_entries import as_data
+from qrmax.studies.plain_settings import as_data, rule_data
 from qrmax.studies.problem_specs import spec_of
 from qrmax.studies.provenance import made_by
 from qrmax.studies.study import LIMITS, canonical
@@ -34,7 +34,7 @@ from qrmax.training.domains.domain_kinds import domain_of
 from qrmax.training.evaluator import Evaluator
 from qrmax.training.point import Point
 from qrmax.training.run import Run, make_session
-from qrmax.training.stopping import as_rule, rule_as_data
+from qrmax.training.stopping import Objective, StoppingRule, as_rule, own_objective
 from qrmax.training.trainer import Session
 
 ROLLED_OUT = (
@@ -131,6 +131,8 @@ def outcome(session: Session) -> dict[str, Any]:
         "reason": run.reason,
         "trained": run.trained,
         **found,
+        "own_gap": _finite(run.own_gap),
+        "own_steps": run.own_steps,
         "known": None if known is None else known.pairs,
         "oddity": oddity(session),
         "learning_seconds": run.seconds,
@@ -144,11 +146,16 @@ def _evaluated(run: Run) -> dict[str, Any]:
     assert found is not None  # runs on a problem have an evaluation
     return {
         "start_value": found.start_value,
-        "gap": gap if gap is not None and math.isfinite(gap) else None,
+        "gap": _finite(gap),
         "success": found.success,
         "mean_length": found.mean_length,
         "nominal_length": found.nominal_length,
     }
+
+
+def _finite(gap: float | None) -> float | None:
+    """A gap that JSON can hold."""
+    return gap if gap is not None and math.isfinite(gap) else None
 
 
 def _rolled_out(run: Run) -> dict[str, Any]:
@@ -181,21 +188,22 @@ def _session(assignment: Assignment) -> Session:
         check_origin(agent_origin(config["agent"]), config["source"])
     if assignment.checkpoint:
         return _resumed(assignment)
-    training = dict(config["training"])
-    plain = {key: training.pop(key) for key in ("seed", *LIMITS) if key in training}
+    limits, rule = _training(config)
     if "env" in config["problem"]:
-        problem, evaluator = spec_of(config["problem"]).make(), None
+        problem, evaluators = spec_of(config["problem"]).make(), {}
     else:
-        evaluator = _evaluator_of(config)
-        problem = evaluator.problem
+        evaluators = _evaluators_of(config)
+        problem = evaluators["evaluator"].problem
     return make_session(
-        config["agent"],
-        problem,
-        stop=as_rule(**training),
-        evaluator=evaluator,
-        **plain,
-        **config["settings"],
+        config["agent"], problem, stop=rule, **evaluators, **limits, **config["settings"]
     )
+
+
+def _training(config: Mapping[str, Any]) -> tuple[dict[str, Any], StoppingRule]:
+    """The limits and the seed of a run, and its stopping rule."""
+    training = dict(config["training"])
+    limits = {key: training.pop(key) for key in ("seed", *LIMITS) if key in training}
+    return limits, as_rule(**training)
 
 
 def _resumed(assignment: Assignment) -> Session:
@@ -209,27 +217,30 @@ def _resumed(assignment: Assignment) -> Session:
         "agent": config["agent"] if type(session.agent) is kind else session.agent.name,
         "settings": as_data(session.agent.config),
         "training": {
-            **rule_as_data(training.stop),
+            **rule_data(training.stop),
             **{key: getattr(training, key) for key in limits},
         },
     }
-    posed = _posed(_evaluator_of(config).problem, training.seed)
+    posed = _posed(_evaluators_of(config)["evaluator"].problem, training.seed)
     differs = any(config[key] != value for key, value in found.items())
     if differs or not session.domain.same_as(posed):
         raise CheckpointError("the checkpoint: is of another run")
     return session
 
 
-def _evaluator_of(config: Mapping[str, Any]) -> Evaluator:
-    settings = config["settings"]
-    return _evaluator(canonical(config["problem"]), settings["gamma"], settings.get("horizon"))
+def _evaluators_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The evaluators of a run, by the names under which `make_session` takes them."""
+    settings, spec = make_config(config["agent"], config["settings"]), canonical(config["problem"])
+    judged, own = _training(config)[1].objective(settings), own_objective(settings)
+    evaluator_for = _evaluators(spec)
+    return {"evaluator": evaluator_for(judged), "own_evaluator": evaluator_for(own)}
 
 
-@lru_cache(maxsize=32)
-def _evaluator(spec: bytes, gamma: float, horizon: int | None) -> Evaluator:
-    """The evaluator of a problem, with its optimum, cached for all runs on it."""
-    problem = spec_of(json.loads(spec)).make()
-    return _posed(problem, 0).evaluator(gamma, horizon)
+@lru_cache(maxsize=16)
+def _evaluators(spec: bytes) -> Callable[[Objective], Evaluator]:
+    """The evaluators of a problem, with their optima, cached for all runs on it."""
+    domain = _posed(spec_of(json.loads(spec)).make(), 0)
+    return cache(lambda objective: domain.evaluator(*objective))
 
 
 def _posed(problem: Any, seed: int) -> Domain:

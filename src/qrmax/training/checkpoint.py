@@ -44,7 +44,7 @@ from qrmax.training.matching_env import evaluate_in
 from qrmax.training.point import Point
 from qrmax.training.run import Run
 from qrmax.training.run_file import read_run_file
-from qrmax.training.stopping import as_rule, rule_as_data
+from qrmax.training.stopping import StoppingRule, as_rule, rule_as_data
 from qrmax.training.trainer import STREAMS, Progress, Session, TrainingConfig
 
 FORMAT = "qrmax run"
@@ -196,7 +196,7 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
     domain.restore_player(session.player, task, session.agent)
     if session.agent.episode_over and not session.player.over:
         raise CheckpointError("inconsistent episode record: only the agent has ended it")
-    session.progress = _progress(described["progress"], training.stop.name)
+    session.progress = _progress(described["progress"], training.stop)
     if session.agent.samples > session.progress.step:
         raise CheckpointError(
             f"inconsistent step counts: {session.agent.samples:,} of the agent, "
@@ -206,12 +206,14 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
     return session
 
 
-def _progress(data: Mapping[str, Any], rule: str) -> Progress:
+def _progress(data: Mapping[str, Any], rule: StoppingRule) -> Progress:
     progress = Progress(**data)
-    counts = (progress.step, progress.streak, progress.first, progress.first_episode)
+    rule.check_memory(progress.memory)
+    counts = [progress.step, progress.streak, progress.first, progress.first_episode]
+    counts += [progress.own_streak, progress.own_first]
     fits = all(type(count) is int and 0 <= count <= MOST for count in counts)
-    known = progress.reason in ("", rule) and isinstance(progress.seconds, int | float)
-    in_order = fits and progress.first <= progress.step
+    known = progress.reason in ("", rule.name) and isinstance(progress.seconds, int | float)
+    in_order = fits and max(progress.first, progress.own_first) <= progress.step
     if not in_order or not known or not 0.0 <= progress.seconds < math.inf:
         raise CheckpointError(f"inconsistent progress record: {dict(data)}")
     return progress

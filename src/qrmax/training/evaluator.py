@@ -54,6 +54,10 @@ class Evaluator(ABC):
     def point(self, step: int, policy: Any, chance: Stream) -> Point | None:
         """The row of a learning curve at this step; None if there is nothing to report."""
 
+    def gap(self, policy: Any) -> float | None:  # noqa: ARG002
+        """The exact gap to the optimum, relative to it; None if it is not exact."""
+        return None
+
     @abstractmethod
     def judge(self, policy: Any, seed: int) -> Evaluation | None:
         """The final evaluation of a run with this seed."""

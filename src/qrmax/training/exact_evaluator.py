@@ -6,7 +6,6 @@ on the length of an episode.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -18,6 +17,7 @@ from qrmax.planning.comparison import Comparison
 from qrmax.planning.policy_evaluation import (
     Evaluation,
     evaluate,
+    negligible_after,
     nominal_length,
     nominal_reward,
 )
@@ -31,14 +31,13 @@ from qrmax.training.evaluator import Best, Evaluator
 from qrmax.training.goal import Goal
 from qrmax.training.point import Point, relative_gap
 
-NEGLIGIBLE_DISCOUNT = 1e-12  # rewards discounted by this much are left out
-
 
 class ExactEvaluator(Evaluator):
     """Exact evaluation of the policies of a tabular problem, without reward shaping.
 
     With a `horizon`, an episode has at most that many steps, and the optimal policy depends on the
-    stage, `[h, s, q]`; so may the policies evaluated.
+    stage, `[h, s, q]`. Without one, episodes are those of the problem. The policies evaluated may
+    have stages in either case; without a horizon they restart after their last stage.
     """
 
     def __init__(self, problem: Problem, gamma: float, horizon: int | None = None) -> None:
@@ -49,6 +48,11 @@ class ExactEvaluator(Evaluator):
         self._policy: IntArray | None = None  # the last one evaluated, and its evaluation
         self._evaluation: Evaluation | None = None
         self._near: dict[float, bool] = {}
+
+    @property
+    def repeats_stages(self) -> bool:
+        """Whether policies with stages restart after the last one."""
+        return self.horizon is None
 
     @property
     def optimum(self) -> Best:
@@ -97,7 +101,9 @@ class ExactEvaluator(Evaluator):
         """The exact evaluation of a policy."""
         self._look_at(policy)
         if self._evaluation is None:
-            self._evaluation = evaluate(self.unshaped, policy, self.gamma)
+            self._evaluation = evaluate(
+                self.unshaped, policy, self.gamma, repeat_stages=self.repeats_stages
+            )
         return self._evaluation
 
     def gap(self, policy: IntArray) -> float:
@@ -108,7 +114,9 @@ class ExactEvaluator(Evaluator):
         """Whether the policy reaches a goal; nothing is sampled."""
         found, undiscounted = self.evaluate(policy), None
         if goal.episode_return is not None:
-            undiscounted = evaluate(self.unshaped, policy, 1.0).start_value
+            undiscounted = evaluate(
+                self.unshaped, policy, 1.0, repeat_stages=self.repeats_stages
+            ).start_value
         return goal.is_met(Goal(found.success, found.start_value, undiscounted))
 
     def is_near(self, policy: IntArray, within: float) -> bool:
@@ -116,7 +124,7 @@ class ExactEvaluator(Evaluator):
         self._look_at(policy)
         if within not in self._near:
             worth = None
-            if self._comparison is not None:
+            if self._comparison is not None and policy.ndim == 2:
                 worth = self._comparison.exceeds(policy, self.best - within * abs(self.best))
             self._near[within] = self.gap(policy) <= within if worth is None else worth
         return self._near[within]
@@ -131,11 +139,12 @@ class ExactEvaluator(Evaluator):
             return False
         if self.gamma < 1.0:
             return length == self.shortest
-        return nominal_reward(self.unshaped, policy) >= self.most - 1e-9 * abs(self.most)
+        reward = nominal_reward(self.unshaped, policy, repeat_stages=self.repeats_stages)
+        return reward >= self.most - 1e-9 * abs(self.most)
 
     def nominal_length(self, policy: IntArray) -> int | None:
         """The length of the episode in which the most likely outcome always happens."""
-        return nominal_length(self.unshaped, policy)
+        return nominal_length(self.unshaped, policy, repeat_stages=self.repeats_stages)
 
     def returns(self, policy: IntArray, episodes: int, chance: Stream) -> FloatArray:
         """The discounted returns of sampled episodes.
@@ -147,7 +156,7 @@ class ExactEvaluator(Evaluator):
         world = simulator.world
         limit = self.horizon
         if world.limit == 0 and limit is None:
-            limit = math.ceil(math.log(NEGLIGIBLE_DISCOUNT) / math.log(self.gamma))
+            limit = negligible_after(self.gamma)
         if limit is not None:
             world = world._replace(limit=min(limit, world.limit or limit))
         actions = np.ascontiguousarray(policy if policy.ndim == 3 else policy[None])
@@ -167,7 +176,7 @@ class ExactEvaluator(Evaluator):
         if policy.ndim == 2:
             return None
         limits = [self.horizon, self.unshaped.max_episode_steps]
-        limit = min(limit for limit in limits if limit is not None)
+        limit = min((limit for limit in limits if limit is not None), default=None)
         return evaluate(self.unshaped, policy[0], self.gamma, limit)
 
     def failure(self, policy: IntArray, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002

@@ -30,6 +30,7 @@ class Point(NamedTuple):
     episode_return_high: float | None = None
     length_low: float | None = None
     length_high: float | None = None
+    own_gap: float | None = None  # by the learner's own objective, if the rule has a yardstick
 
 
 def relative_gap(value: float, best: float) -> float:

@@ -30,6 +30,7 @@ from qrmax.training.training_episodes import TrainingEpisodes
 from qrmax.training.watch import RolloutStep, episode
 
 if TYPE_CHECKING:
+    from qrmax.training.domains.domain import Actor
     from qrmax.training.domains.environment_domain import EnvironmentDomain
 
 EPISODES = 20
@@ -158,13 +159,20 @@ class RolloutEvaluator(Evaluator):
     def _outcomes(self, policy: Any, chance: Stream) -> Iterator[Outcome]:
         """An infinite sequence of rollouts, seeded by the next number of a stream."""
         acting = as_policy(policy)
-        act = self.domain.actor(self._env, acting)
+        act, stages = self.domain.actor(self._env, acting), acting.stages
+        if stages is not None and self.horizon is None:  # the environment's own episodes
+            act, stages = _begun_again(act, stages), None
         seed, limit = int(chance.random() * 2**31), max(self.every, SHORTEST_LIMIT)
 
         def play(env: Any, seed: int | None) -> Iterator[RolloutStep]:
-            return episode(env, act, seed, acting.stages)
+            return episode(env, act, seed, stages)
 
         return outcomes(play, self._env, self.gamma, seed, limit)
+
+
+def _begun_again(act: Actor, stages: int) -> Actor:
+    """A policy with stages that restarts after the last one."""
+    return lambda observation, info, stage: act(observation, info, stage % stages)
 
 
 _NONE: Any = object()  # in place of a second instance that cannot be made

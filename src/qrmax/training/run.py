@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 from qrmax.agents.base import Agent
 from qrmax.agents.compiled import has_compiled_loop
 from qrmax.agents.outside import checked_policy
-from qrmax.agents.registry import AgentLike, agent_class, given_settings, make_config
+from qrmax.agents.registry import (
+    AgentLike,
+    agent_class,
+    given_settings,
+    known_settings,
+    make_config,
+)
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.compile_notice import compile_notice
@@ -79,7 +85,9 @@ def train(
         stop: the stopping rule: "exact" (the value is within 5 % of the optimum, at three
             evaluations in a row; the default on a tabular problem), "nominal", "success",
             "reaches", "welch" or "budget", or a rule of `qrmax.training.stopping` with settings of
-            its own.
+            its own. Policies are evaluated by the agent's own gamma and horizon; with a rule such
+            as `Exact(gamma=0.9)`, by that gamma in the problem's own episodes, as those of all
+            other agents.
         evaluate_every: the number of steps between two evaluations of the greedy policy.
         compiled: whether to use the compiled training loop, if there is one; the result is the
             same without it.
@@ -95,7 +103,8 @@ def train(
             when training ends.
         settings: the hyperparameters of the agent (`qrmax list agents` shows them), among them the
             discount factor `gamma`. `r_max` is by default the greatest reward of a step of the
-            problem; on an environment, that of its task.
+            problem; on an environment, that of its task. `horizon="auto"` is the mean length of
+            the optimal policy's successful episodes plus 50 %, on tabular problems.
 
     An environment has no known optimum. At each evaluation the greedy policy is rolled out in a
     second instance of it, so that training is not disturbed; `stop` is "reaches" (a success rate of
@@ -136,13 +145,15 @@ def make_session(
     evaluate_every: int = 1000,
     compiled: bool = True,
     evaluator: Evaluator | None = None,
+    own_evaluator: Evaluator | None = None,
     evaluation_env: Any = None,
     **settings: Any,
 ) -> Session:
     """The session that `train` trains; see there.
 
     Many runs on the same problem object, with the same gamma, are set up more quickly if they share
-    an `evaluator`; it changes nothing else.
+    an `evaluator`, and an `own_evaluator` if the stopping rule has a gamma of its own; that changes
+    nothing else.
     """
     learner = agent_class(agent)
     settings = given_settings(agent) | settings
@@ -150,7 +161,8 @@ def make_session(
         problem = make(problem)
     kind = domain_kind(problem)
     check_seed(seed)
-    config = make_config(learner, settings)  # bad settings are found before an env is touched
+    known = known_settings(learner, settings)
+    config = make_config(learner, known)  # bad settings are found before an env is touched
     facts = Learner(learner, config.gamma)
     domain = kind.pose(problem, facts, stream(seed, "environment"))
     if evaluation_env is not None:
@@ -166,9 +178,13 @@ def make_session(
         compiled=compiled,
     )
     domain.check_rule(training.stop)
-    config = make_config(learner, _with_rewards(learner, settings, domain))
+    if known.keys() != settings.keys():  # the others are "auto"
+        known["horizon"] = domain.auto_horizon(config.gamma)
+    config = make_config(learner, _with_rewards(learner, known, domain))
     warn_of_settings(learner, domain, config)
-    return Session(learner, config, domain, training, evaluator=evaluator)
+    return Session(
+        learner, config, domain, training, evaluator=evaluator, own_evaluator=own_evaluator
+    )
 
 
 def finish(
@@ -310,9 +326,10 @@ class Run:
         """The evaluation of the recommended policy.
 
         It uses the agent's own gamma, episodes of its horizon if it has one, and the unshaped task.
-        It is exact on a tabular problem. On a continuous problem it is the mean of 10,000 sampled
-        episodes, always the same ones; on an environment, of 100 rollouts in a second instance, or
-        None if none can be made.
+        If the stopping rule has a gamma, it uses that one and the problem's own episodes, in which
+        a policy with stages restarts after its last one. It is exact on a tabular problem. On a
+        continuous problem it is the mean of 10,000 sampled episodes, always the same ones; on an
+        environment, of 100 rollouts in a second instance, or None if none can be made.
         """
         return self._session.evaluator.judge(self.recommendation, self.seed)
 
@@ -336,15 +353,34 @@ class Run:
     def gap(self) -> float | None:
         """The relative gap between the recommended policy and the optimum.
 
-        None for an environment. The optimum has the same gamma and, if there is one, horizon.
+        None for an environment. The optimum is that of the objective of `evaluation`.
         """
         best = self.best
         found = None if best is None else self.evaluation
         return None if best is None or found is None else relative_gap(found.start_value, best[0])
 
     @property
+    def own_gap(self) -> float | None:
+        """The gap by the agent's own gamma and horizon, if `gap` has another objective.
+
+        None if it has not, and if policies are not evaluated exactly.
+        """
+        own = self._session.own_evaluator
+        return None if own is None else own.gap(self.recommendation)
+
+    @property
+    def own_steps(self) -> int | None:
+        """The step at which the stopping rule was first met by the agent's own objective.
+
+        None if it was not, or if that is not another objective than that of `gap`.
+        """
+        session = self._session
+        met = session.own_evaluator is not None and session.meets_own_objective
+        return session.progress.own_first if met else None
+
+    @property
     def best(self) -> Best | None:
-        """The optimal policy in numbers, with the same gamma; None for an environment."""
+        """The optimal policy in numbers, by the same objective; None for an environment."""
         return self._session.evaluator.optimum
 
     def diagnosis(self, samples: int = 100_000) -> Diagnosis:

@@ -10,30 +10,53 @@ and the run reports the step of the first of them. The rules:
     welch     the paper's: sampled returns of both policies do not differ (Welch's t-test)
     budget    never: the run takes all its steps
 
+Policies are evaluated by the learner's own objective: its gamma and, if it plans for H steps, in
+episodes of H steps. With a `gamma`, a rule is one yardstick for all learners: policies are
+evaluated with that gamma, in the world's own episodes, relative to the one optimum of those. The
+policy of a learner that plans for H steps restarts with its first stage after H steps.
+
 A sampled test passes by accident if episodes are few or rewards are sparse: it says only that no
 difference was found. `exact` has no such error and is the default.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
-import numpy as np
-
+from qrmax.agents.base import AgentConfig
 from qrmax.errors import ParameterError, UnknownNameError, check_count, check_range
 from qrmax.machines.reward_machine import RewardMachine
-from qrmax.planning.arrays import FloatArray
 from qrmax.seeding import Stream
 from qrmax.training.evaluator import Evaluator
 from qrmax.training.exact_evaluator import ExactEvaluator
 from qrmax.training.goal import Goal
+from qrmax.training.welch import merged, moments, p_value, read_moments
 
 SUCCESS = 0.95
 """The default success rate of `reaches`."""
+
+CERTAIN = 1e-6
+"""The p-value below which an unchanged policy is not sampled again."""
+
+Memory = dict[str, Any]
+"""The numbers that a rule keeps from check to check, as plain data."""
+
+
+class Objective(NamedTuple):
+    """The objective that policies are evaluated by."""
+
+    gamma: float
+    horizon: int | None  # the most steps of an episode; None for the world's own episodes
+
+
+def own_objective(config: AgentConfig) -> Objective:
+    """The objective that an agent plans for."""
+    return Objective(config.gamma, config.episode_horizon)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,11 +64,21 @@ class StoppingRule(ABC):
     """A condition under which a run has learned enough."""
 
     name: ClassVar[str]
+    sampled: ClassVar[bool] = False  # whether it draws random numbers even if values are exact
+    newer: ClassVar[tuple[str, ...]] = ("gamma",)
+    """Settings that run ids leave out at their default: there were runs before they existed."""
 
     in_a_row: int = 3  # the number of checks in a row that must pass
+    gamma: float | None = None  # of the yardstick; None: the learner's own objective
 
     def __post_init__(self) -> None:
         check_count("in_a_row", self.in_a_row)
+        if self.gamma is not None:
+            check_range("gamma", self.gamma, above=0.0, below=1.0)
+
+    def objective(self, config: AgentConfig) -> Objective:
+        """The objective by which the policies of an agent are evaluated."""
+        return own_objective(config) if self.gamma is None else Objective(self.gamma, None)
 
     def check_task(self, machine: RewardMachine) -> None:  # noqa: B027 (most suit any task)
         """Raise a `ParameterError` if the rule does not apply to a task."""
@@ -53,6 +86,18 @@ class StoppingRule(ABC):
     @abstractmethod
     def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
         """Whether this policy satisfies the rule."""
+
+    def check(self, policy: Any, evaluator: Evaluator, chance: Stream, memory: Memory) -> bool:  # noqa: ARG002
+        """Whether it does so at a check of a run, whose `memory` of earlier checks may count.
+
+        The memory is saved with the run; most rules need none.
+        """
+        return self.passes(policy, evaluator, chance)
+
+    def check_memory(self, memory: Memory) -> None:
+        """Raise a `ParameterError` if a memory that was saved is not one of this rule."""
+        if memory:
+            raise ParameterError(f"the rule {self.name!r} keeps nothing; found: {[*memory]}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,11 +158,28 @@ class Success(StoppingRule):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Welch(StoppingRule):
-    """The mean returns of the policy and of the optimal one do not differ significantly."""
+    """The mean returns of the policy and of the optimal one do not differ significantly.
+
+    Both policies are sampled anew at each check, `episodes` of each, and Welch's two-sided t-test
+    is passed if p >= alpha. If neither sample varies, as without slips, there is no such test: the
+    returns are equal or not.
+
+    A policy that has not changed since the last check is not given another chance: its returns, and
+    those sampled of the optimal policy beside it, are added to the ones before, and the test is
+    that of all of them. Tested again and again on samples of their own, most policies would pass
+    once, by accident; as it is, one that differs fails the more clearly, and one that does not, but
+    failed the first test (as alpha of those do), passes later. Below p = 1e-6 none are sampled.
+
+    The level holds for each policy that is tested, not for a whole run: a learner whose policy
+    changes from check to check has as many chances. Returns that are rare and large make the
+    variance large, so that little can be told apart: if an accident in 5,000 episodes costs a
+    hundred times as much as success is worth, a policy that has such accidents may well pass.
+    """
 
     name = "welch"
+    sampled = True
 
-    episodes: int = 10_000  # sampled for each policy, anew at each check
+    episodes: int = 10_000  # sampled for each policy at a check
     alpha: float = 0.1  # the significance level
     in_a_row: int = 1
 
@@ -130,9 +192,31 @@ class Welch(StoppingRule):
 
     def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:
         """Whether the test finds no difference."""
-        ours = _exact(evaluator).returns(policy, self.episodes, chance)
-        best = _exact(evaluator).returns(_exact(evaluator).solution.policy, self.episodes, chance)
-        return welch_p_value(ours, best) >= self.alpha
+        return self.check(policy, evaluator, chance, {})
+
+    def check(self, policy: Any, evaluator: Evaluator, chance: Stream, memory: Memory) -> bool:
+        """Whether the test finds no difference, in all that was sampled of an unchanged policy."""
+        named = hashlib.sha256(f"{policy.shape} {policy.dtype}".encode() + policy.tobytes())
+        if memory.get("policy") != (name := named.hexdigest()):
+            memory.clear()
+            memory["policy"] = name
+        elif _p_value(memory) < CERTAIN:
+            return False
+        judge = _exact(evaluator)
+        unit = max(map(abs, judge.unshaped.reward_range())) or 1.0  # squares must not vanish
+        for whose, played in (("ours", policy), ("best", judge.solution.policy)):
+            found = moments(judge.returns(played, self.episodes, chance) / unit)
+            if whose in memory:
+                found = merged(read_moments(memory[whose]), found)
+            memory[whose] = [*found]
+        return _p_value(memory) >= self.alpha
+
+    def check_memory(self, memory: Memory) -> None:
+        """Refuse moments that no samples can have."""
+        if memory:
+            if memory.keys() != {"policy", "ours", "best"} or not isinstance(memory["policy"], str):
+                raise ParameterError(f"the rule {self.name!r} keeps no {[*memory]}")
+            _p_value(memory)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,6 +283,11 @@ SAMPLED = (Success.name, Reaches.name, Budget.name)
 """The rules for continuous problems, which have no exact evaluation."""
 
 
+def _p_value(memory: Memory) -> float:
+    """The p-value of the samples in a memory."""
+    return p_value(read_moments(memory["ours"]), read_moments(memory["best"]))
+
+
 def _exact(evaluator: Evaluator) -> ExactEvaluator:
     return cast(ExactEvaluator, evaluator)  # domains without one refuse the rule
 
@@ -207,7 +296,7 @@ def as_rule(stop: str | StoppingRule, **settings: Any) -> StoppingRule:
     """The rule of that name, with these settings.
 
     >>> as_rule("exact", within=0.01)
-    Exact(in_a_row=3, within=0.01)
+    Exact(in_a_row=3, gamma=None, within=0.01)
     """
     return stop if isinstance(stop, StoppingRule) else make_rule(stop, settings)
 
@@ -225,24 +314,5 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> StoppingRule:
 
 def rule_as_data(rule: StoppingRule) -> dict[str, Any]:
     """A rule as plain data, from which `as_rule(**data)` makes it again."""
-    return {"stop": rule.name, **asdict(rule)}
-
-
-def welch_p_value(first: FloatArray, second: FloatArray) -> float:
-    """The two-sided p-value of Welch's t-test of equal means.
-
-    If neither sample has any variance, the p-value is 1 or 0.
-    """
-    from scipy.special import stdtr  # slow to import, and needed for this test only
-
-    if np.ptp(first) == 0.0 and np.ptp(second) == 0.0:  # a computed variance may be rounded up
-        return float(first[0] == second[0])
-    unit = max(np.abs(first).max(), np.abs(second).max())  # squares of small numbers would be 0
-    first, second = first / unit, second / unit
-    variances = np.array([first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)])
-    difference = float(first.mean() - second.mean())
-    total = float(variances.sum())
-    if total == 0.0:
-        return float(difference == 0.0)
-    freedom = total**2 / float((variances**2 / [len(first) - 1, len(second) - 1]).sum())
-    return float(2.0 * stdtr(freedom, -abs(difference) / np.sqrt(total)))
+    data = {"stop": rule.name, **asdict(rule)}
+    return data if rule.gamma is not None else {k: v for k, v in data.items() if k != "gamma"}

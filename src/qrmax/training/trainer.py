@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from qrmax.agents.base import Agent, AgentConfig, FastForwardResult, RewardBounds, Tabular
@@ -30,7 +30,7 @@ from qrmax.training.domains.domain import Domain
 from qrmax.training.evaluator import Evaluator
 from qrmax.training.player import Player
 from qrmax.training.point import Point
-from qrmax.training.stopping import StoppingRule
+from qrmax.training.stopping import StoppingRule, own_objective
 
 STRETCH = 50_000  # steps between two events if the loop is compiled
 PYTHON_STRETCH = 500
@@ -93,13 +93,17 @@ class Progress:
     first_episode: int = 0  # and the number of episodes begun by then
     reason: str = ""  # the rule that stopped it; empty if none has
     seconds: float = 0.0  # spent in training, compilation excluded
+    own_streak: int = 0  # checks in a row that met the rule by the learner's own objective
+    own_first: int = 0  # the step of the first of them
+    memory: dict[str, Any] = field(default_factory=dict)  # of the stopping rule
 
 
 class Session:
     """A run in progress.
 
     Sessions on the same problem, with the same gamma, can share an `evaluator`, so that the problem
-    is solved once for all of them.
+    is solved once for all of them. If the stopping rule has a yardstick, `own_evaluator` evaluates
+    by the learner's own objective, where that is exact and another one; else it is None.
     """
 
     def __init__(
@@ -110,18 +114,23 @@ class Session:
         training: TrainingConfig,
         streams: Mapping[str, Stream] | None = None,
         evaluator: Evaluator | None = None,
+        own_evaluator: Evaluator | None = None,
     ) -> None:
         self.training = training
         self.domain = domain
         self.streams = streams or {name: stream(training.seed, name) for name in STREAMS}
-        gamma, horizon = config.gamma, config.episode_horizon
-        if evaluator is not None:
-            domain.check_evaluator(evaluator, gamma, horizon)
+        judged, own = training.stop.objective(config), own_objective(config)
+        for given, objective in ((evaluator, judged), (own_evaluator, own)):
+            if given is not None:
+                domain.check_evaluator(given, *objective)
         self.agent: Agent = make_agent(
             agent, domain.sizes, config, self.streams["agent"], domain.task, domain.observations
         )
         self.player: Player = domain.player(self.agent, self.streams["world"])
-        self.evaluator = evaluator or domain.evaluator(gamma, horizon, training.evaluate_every)
+        self.evaluator = evaluator or domain.evaluator(*judged, training.evaluate_every)
+        self.own_evaluator: Evaluator | None = None
+        if own != judged and domain.evaluates_exactly:
+            self.own_evaluator = own_evaluator or domain.evaluator(*own)
         self._act = checked_act(self.agent)
         self._fast_forward = self._compiled_loop()
         self.progress = Progress()
@@ -243,14 +252,34 @@ class Session:
         """Check the stopping rule, and append a row to the curve."""
         step, chance = self.progress.step, self.streams["evaluation"]
         policy, point = checked_policy(self.agent), None
-        passed = self.training.stop.passes(policy, self.evaluator, chance)
+        memory = self.progress.memory
+        passed = self.training.stop.check(policy, self.evaluator, chance, memory)
         if passed or _has_row(step // self.training.evaluate_every):
             point = self.evaluator.point(step, policy, chance)
         if point is not None:
-            point = point._replace(episodes=self.player.episodes)
+            gap = None if self.own_evaluator is None else self.own_evaluator.gap(policy)
+            point = point._replace(episodes=self.player.episodes, own_gap=gap)
             self.curve.append(point)
         self._count(passed)
+        self._check_own_objective(policy)
         return Evaluated(step, passed, point)
+
+    def _check_own_objective(self, policy: Any) -> None:
+        """Check the same rule by the learner's own objective, until that is met."""
+        progress, rule = self.progress, self.training.stop
+        if self.own_evaluator is None or rule.sampled or self.meets_own_objective:
+            return
+        if not rule.passes(policy, self.own_evaluator, self.streams["evaluation"]):
+            progress.own_streak = 0
+            return
+        if progress.own_streak == 0:
+            progress.own_first = progress.step
+        progress.own_streak += 1
+
+    @property
+    def meets_own_objective(self) -> bool:
+        """Whether the rule is met by the learner's own objective, if that is checked at all."""
+        return self.progress.own_streak >= self.training.stop.in_a_row
 
     def _count(self, passed: bool) -> None:
         progress, rule = self.progress, self.training.stop

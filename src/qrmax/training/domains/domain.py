@@ -72,6 +72,7 @@ class Domain(ABC):
 
     kind: ClassVar[str]  # in the files of runs
     simulated: ClassVar[bool] = True  # whether compiled loops can simulate it
+    evaluates_exactly: ClassVar[bool] = False  # whether nothing is sampled for an evaluation
     rewards_known: ClassVar[bool] = True  # whether `reward_range` is certain
     budget: ClassVar[int] = 1_000_000  # steps
     short_run: ClassVar[int] = 100_000  # steps below which a lack of success is no surprise
@@ -167,6 +168,13 @@ class Domain(ABC):
     @abstractmethod
     def reward_range(self) -> tuple[float, float]:
         """The least and the greatest reward of a step, as far as known."""
+
+    def auto_horizon(self, gamma: float) -> int:  # noqa: ARG002
+        """The horizon for agents with this gamma, from the optimum; an error if that is unknown."""
+        raise ParameterError(
+            f"horizon is 'auto', and {self.name!r} has no known model, whose optimal episodes "
+            "would determine it: give a number, such as horizon=150"
+        )
 
     @abstractmethod
     def player(self, agent: Agent, chance: Stream) -> Player:

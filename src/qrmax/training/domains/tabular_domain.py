@@ -10,6 +10,7 @@ import numpy as np
 from qrmax.agents.base import Agent, Sizes
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.planning.arrays import IntArray
+from qrmax.planning.auto_horizon import auto_horizon
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.problems.mdp import TabularMDP
 from qrmax.problems.problem import Problem
@@ -27,6 +28,7 @@ class TabularDomain(SimulatedDomain):
     """A `Problem`, evaluated exactly."""
 
     kind = "tabular"
+    evaluates_exactly = True
     env_class = "ProblemEnv"
 
     def __init__(self, problem: Problem) -> None:
@@ -78,6 +80,10 @@ class TabularDomain(SimulatedDomain):
     def default_rule(cls, machine: RewardMachine) -> str:  # noqa: ARG003
         """A value within 5 % of the optimum."""
         return "exact"
+
+    def auto_horizon(self, gamma: float) -> int:
+        """The mean length of the optimal policy's successful episodes, plus a margin."""
+        return auto_horizon(self.posed, gamma)
 
     def player(self, agent: Agent, chance: Stream) -> Simulator:  # noqa: ARG002
         """A simulator of the problem."""
