@@ -137,6 +137,14 @@ def test_a_run_that_hits_its_budget_says_so() -> None:
     assert re.search(r"^steps +5,000, the budget$", plain, re.MULTILINE)
 
 
+def test_a_run_that_stays_near_the_optimum_says_from_where_to_where() -> None:
+    options = ["--agent", "qrmax-rm", "--stop", "stays", "--max-steps", "60000"]
+    found = figures("office/map1/exp5", *options)
+    assert (found["reason"], found["trained"]) == ("stays", 60_000)
+    said = rf"^steps +{found['steps']:,}, and on to the end at 60,000  \(checked every 1,000\)$"
+    assert re.search(said, run("run", "office/map1/exp5", *options).stdout, re.MULTILINE)
+
+
 def test_the_published_rules_are_agents_of_their_own() -> None:
     short = ["office/map1/exp1", "--max-steps", "2000", "--agent", "qrmax-published"]
     assert figures(*short)["agent"] == "qrmax-published"

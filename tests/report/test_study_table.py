@@ -8,6 +8,7 @@ from pathlib import Path
 import qrmax
 from qrmax.report.study_table import study_layout
 from qrmax.studies.study import Study
+from qrmax.training.stopping import Stays
 
 
 def test_a_page_says_which_learners_are_judged_by_what() -> None:
@@ -22,6 +23,11 @@ def test_nothing_is_said_where_all_are_judged_alike() -> None:
     one_horizon = study.only(agent=["psrl"], problem=["office/map[14]/*"])
     assert study_layout(one_horizon).about == study.about
     assert "H is 50" in study_layout(study.only(agent=["psrl"])).about
+
+
+def test_a_page_says_that_steps_are_those_for_good() -> None:
+    study = qrmax.Study(["office/map1/exp1"], ["qrmax"], stop=Stays(within=0.02))
+    assert "from there on a policy is within 2 % of the optimum" in study_layout(study).about
 
 
 TINY = 'problems = ["office/map1/exp1"]\nagents = ["qrmax"]\nseeds = 1\n'
