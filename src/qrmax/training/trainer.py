@@ -118,7 +118,13 @@ class Session:
         if evaluator is not None:
             domain.check_evaluator(evaluator, gamma, horizon)
         self.agent: Agent = make_agent(
-            agent, domain.sizes, config, self.streams["agent"], domain.task, domain.observations
+            agent,
+            domain.sizes,
+            config,
+            self.streams["agent"],
+            domain.task,
+            domain.observations,
+            domain.coordinates,
         )
         self.player: Player = domain.player(self.agent, self.streams["world"])
         self.evaluator = evaluator or domain.evaluator(gamma, horizon, training.evaluate_every)

@@ -118,6 +118,11 @@ class GridMap:
             codes[ord(tile)] = number.get(frozenset({name}), 0)
         return codes[self._characters()]
 
+    def coordinates(self) -> NDArray[np.int32]:
+        """The column and row of each state, `[s, 2]`."""
+        states = np.arange(self.n_states, dtype=np.int32)
+        return np.stack([states % self.width, states // self.width], axis=-1)
+
     def cells(self, tile: str) -> NDArray[np.bool_]:
         """The states with this tile, as a mask `[s]`."""
         return np.asarray(self._characters() == ord(tile))
@@ -206,7 +211,14 @@ def grid_mdp(
     terminal = decorated if decorations_terminate else None
     if decorations_terminate and decorated[grid.start_state]:
         raise MapError(f"{grid.name}: the start is a decoration, where every episode ends")
-    return TabularMDP(succ, prob, reward, terminal=terminal, start=grid.start_state)
+    return TabularMDP(
+        succ,
+        prob,
+        reward,
+        terminal=terminal,
+        start=grid.start_state,
+        coordinates=grid.coordinates(),
+    )
 
 
 def _number_of(grid: GridMap, proposition: str) -> int:
