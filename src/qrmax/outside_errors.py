@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
@@ -76,8 +76,10 @@ def described(error: BaseException) -> str:
     return what if place is None else f"{what} {_excerpt(place)}"
 
 
-def refused_call(function: Callable[..., Any], *arguments: str) -> str:
+def refused_call(function: Callable[..., Any], *arguments: str, named: Sequence[str] = ()) -> str:
     """The reason why a function cannot be called with these arguments; empty if it can.
+
+    Arguments that are `named` are given by name.
 
     >>> refused_call(lambda seen: (), "observation", "info")
     '<lambda>(seen) is called as <lambda>(observation, info): too many positional arguments'
@@ -87,10 +89,11 @@ def refused_call(function: Callable[..., Any], *arguments: str) -> str:
     except (TypeError, ValueError):  # unknown, as of some compiled code
         return ""
     try:
-        signature.bind(*arguments)
+        signature.bind(*arguments, **dict.fromkeys(named))
     except TypeError as error:
         name = getattr(function, "__name__", type(function).__name__)
-        takes, given = ", ".join(signature.parameters), ", ".join(arguments)
+        takes = ", ".join(signature.parameters)
+        given = ", ".join([*arguments, *(f"{each}=..." for each in named)])
         return f"{name}({takes}) is called as {name}({given}): {error}"
     return ""
 

@@ -139,6 +139,14 @@ def test_a_run_that_hits_its_budget_says_so() -> None:
     assert re.search(r"^steps +5,000, the budget$", plain, re.MULTILINE)
 
 
+def test_a_run_that_stays_near_the_optimum_says_from_where_to_where() -> None:
+    options = ["--agent", "qrmax-rm", "--stop", "stays", "--max-steps", "60000"]
+    found = figures("office/map1/exp5", *options)
+    assert (found["reason"], found["trained"]) == ("stays", 60_000)
+    said = rf"^steps +{found['steps']:,}, and on to the end at 60,000  \(checked every 1,000\)$"
+    assert re.search(said, run("run", "office/map1/exp5", *options).stdout, re.MULTILINE)
+
+
 def test_the_published_rules_are_agents_of_their_own() -> None:
     short = ["office/map1/exp1", "--max-steps", "2000", "--agent", "qrmax-published"]
     assert figures(*short)["agent"] == "qrmax-published"
@@ -320,7 +328,10 @@ def test_a_saved_run_in_buckets_goes_on_as_if_it_had_not_stopped(tmp_path: Path)
     [
         ([*LINE[:1], "--agent", "qrmax"], "for real-valued observations there are: bucket-qrmax"),
         (["office/map1/exp1", "--agent", "bucket-qrmax"], "for discrete states there are"),
-        ([*LINE, "--slip", "0.1"], "--slip is for office, warehouse and frozen-lake worlds."),
+        (
+            [*LINE, "--slip", "0.1"],
+            "--slip is for office, warehouse, frozen-lake and random-office worlds.",
+        ),
         (["office/map1/exp1", "--noise", "0.1"], "--noise is for continuous worlds."),
         ([*LINE, "--noise", "-1"], "noise is -1"),
         ([*LINE, "--stop", "exact"], "are evaluated by sampling"),

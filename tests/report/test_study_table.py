@@ -8,6 +8,7 @@ from pathlib import Path
 import qrmax
 from qrmax.report.study_table import study_layout, study_table
 from qrmax.studies.study import Study
+from qrmax.training.stopping import Stays
 
 
 def test_a_page_says_which_learners_are_judged_by_what() -> None:
@@ -78,6 +79,11 @@ def test_a_page_says_where_the_optimum_stays_at_home() -> None:
         assert "at home" not in study_layout(qrmax.load_study("paper/table4", protocol)).about
     endless = qrmax.Study(["river-swim/patrol"], ["qrmax"])  # there is no success to speak of
     assert "at home" not in study_layout(endless).about
+
+
+def test_a_page_says_that_steps_are_those_for_good() -> None:
+    study = qrmax.Study(["office/map1/exp1"], ["qrmax"], stop=Stays(within=0.02))
+    assert "from there on a policy is within 2 % of the optimum" in study_layout(study).about
 
 
 TINY = 'problems = ["office/map1/exp1"]\nagents = ["qrmax"]\nseeds = 1\n'

@@ -16,6 +16,7 @@ import qrmax
 from qrmax.errors import ParameterError, QRMaxError, StudyError
 from qrmax.studies.library import protocol_names, study_names
 from qrmax.studies.study import RunSpec, Study
+from qrmax.studies.work import Assignment, advance
 from tiny_study import FETCH, GOOD, ROW, agents, parsed, problems, seeds, write_tiny
 
 CHANCE = """
@@ -479,6 +480,15 @@ def test_an_agent_that_refuses_a_problem_is_told_among_the_rest(folder: Path) ->
     found = mistakes(folder, text)
     assert [message.partition(":")[0] for message in found] == ["seeds[0]", "seeds[2]", "agents[1]"]
     assert "on office/row/chance: task 'chance' is a stochastic reward machine" in found[-1]
+
+
+def test_a_study_counts_the_steps_to_the_threshold_for_good(folder: Path) -> None:
+    text = agents('{ agent = "qrmax", t_env = 5 }') + 'stop = { rule = "stays", within = 0.1 }'
+    study = parsed(folder, text)
+    assert study.training["stop"] == "stays"
+    outcomes = [advance(Assignment(run.config(), b"", 60.0)).data for run in study.runs()]
+    assert [(found["reached"], found["trained"]) for found in outcomes] == [(True, 600)] * 2
+    assert all(found["steps"] < 600 for found in outcomes)
 
 
 def test_runs_that_differ_only_in_their_labels_are_the_same_run_twice(folder: Path) -> None:

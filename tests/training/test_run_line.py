@@ -81,9 +81,10 @@ def test_train_shows_what_is_known_in_one_line_as_wide_as_the_window(columns: in
 
 
 @pytest.mark.usefixtures("eager")
-def test_a_bar_and_the_time_left_are_there_where_the_budget_will_be_used() -> None:
+@pytest.mark.parametrize("rule", ["budget", "stays"])
+def test_a_bar_and_the_time_left_are_there_where_the_budget_will_be_used(rule: str) -> None:
     with stderr_on_a_terminal(140) as look:
-        short_run(stop="budget", max_episodes=10_000)
+        short_run(stop=rule, max_episodes=10_000)
         shown = look()
     line = r"[━╸╺]{24}  [\d,]+ of 8,000 steps  [\d,]+ of 10,000 episodes  gap .* \d:\d\d left"
     assert any(re.match(line, text) for text in drawn(shown))

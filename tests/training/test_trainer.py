@@ -16,7 +16,7 @@ from qrmax.errors import ModelError, ParameterError
 from qrmax.seeding import Stream
 from qrmax.training.exact_evaluator import ExactEvaluator, relative_gap
 from qrmax.training.run import finish, make_session
-from qrmax.training.stopping import Budget, Exact, Nominal, StoppingRule, Welch
+from qrmax.training.stopping import Budget, Exact, Nominal, Stays, StoppingRule, Welch
 from qrmax.training.trainer import Evaluated, Event, Progressed, Stopped
 from random_problems import problems
 from small_runs import LEARNERS, Learner, assert_same_run, corridor, every_learner
@@ -74,6 +74,81 @@ def test_a_streak_that_the_budget_cuts_short_does_not_count() -> None:
     assert events[-1] == Stopped("budget", 3 * EVERY)
     run = run.resume(10_000)
     assert (run.steps, run.trained, run.reason) == (2 * EVERY, 4 * EVERY, "foretold")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForetoldToTheEnd(Foretold):
+    """The same, decided at the end of the budget."""
+
+    name = "foretold-to-the-end"
+    takes_budget = True
+
+
+@pytest.mark.small_enough_without_jit
+@pytest.mark.parametrize(
+    ("verdicts", "in_a_row", "first"),
+    [
+        ("1111", 1, 1),
+        ("0111", 1, 2),
+        ("1101", 1, 4),
+        ("1110", 1, None),
+        ("0000", 1, None),
+        ("1011", 2, 3),
+        ("1101", 2, None),
+    ],
+)
+def test_a_rule_to_the_end_takes_the_budget_and_reports_the_first_check_of_the_last_streak(
+    verdicts: str, in_a_row: int, first: int | None
+) -> None:
+    rule = ForetoldToTheEnd(in_a_row=in_a_row, verdicts=iter([v == "1" for v in verdicts]))
+    run, events = events_of(stop=rule, evaluate_every=EVERY, max_steps=4 * EVERY + 7)
+    reason = "budget" if first is None else rule.name
+    steps = run.trained if first is None else first * EVERY
+    assert (run.steps, run.trained, run.reason) == (steps, 4 * EVERY + 7, reason)
+    assert events[-1] == Stopped(reason, steps)
+
+
+@pytest.mark.small_enough_without_jit
+def test_a_run_to_the_end_of_all_its_episodes_is_judged_by_its_last_check() -> None:
+    rule = ForetoldToTheEnd(in_a_row=1, verdicts=iter([False, *[True] * 999]))
+    run, _ = events_of(stop=rule, evaluate_every=EVERY, max_steps=10_000, max_episodes=5)
+    assert (run.steps, run.reason) == (2 * EVERY, rule.name)
+    assert run.trained < 10_000
+
+
+@pytest.mark.small_enough_without_jit
+def test_a_run_to_the_end_can_be_resumed_and_may_then_no_longer_hold() -> None:
+    rule = ForetoldToTheEnd(in_a_row=1, verdicts=iter([False, True, True, False, True]))
+    run, _ = events_of(stop=rule, evaluate_every=EVERY, max_steps=3 * EVERY)
+    assert (run.steps, run.reason) == (2 * EVERY, rule.name)
+    assert (run.resume(4 * EVERY).steps, run.reason) == (4 * EVERY, "budget")
+    assert (run.resume(5 * EVERY).steps, run.reason) == (5 * EVERY, rule.name)
+
+
+def test_what_stays_is_what_the_curve_says_and_what_a_break_does_not_change() -> None:
+    """The curve of a run to its budget has all checks: which of them is the first for good?"""
+    options = {"seed": 3, "evaluate_every": 20, "max_steps": 120 * 20}
+    learner = LEARNERS["q-learning"]
+    whole = learner.train(corridor(), stop="budget", **options)
+    for within in (0.05, 0.5, 0.99):
+        run = learner.train(corridor(), stop=Stays(within=within), **options)
+        bad = [row.step for row in whole.curve if row.gap > within]
+        last = max(bad, default=0)
+        expected = (last + 20, "stays") if last < run.trained else (run.trained, "budget")
+        assert (run.steps, run.reason) == expected
+        assert run.curve == whole.curve
+        parts = learner.train(corridor(), stop=Stays(within=within), **{**options, "max_steps": 7})
+        assert_same_run(parts.resume(run.steps - 1).resume(run.trained), run)
+    assert {run.reason for run in (run, whole)} == {"stays", "budget"}
+
+
+def test_a_long_run_that_stays_has_a_curve_of_as_few_rows_as_any_and_the_step_it_reports() -> None:
+    run, events = events_of(stop=Stays(within=0.99), evaluate_every=2, max_steps=2 * 1100)
+    passed = [event.step for event in events if isinstance(event, Evaluated) and event.passed]
+    assert len(passed) > 500
+    assert run.reason == "stays"
+    assert run.steps in {row.step for row in run.curve}
+    assert len(run.curve) < 400
 
 
 @every_learner

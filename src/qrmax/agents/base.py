@@ -53,7 +53,7 @@ AnySimulator = Simulator | PlaneSimulator
 State = Any
 """A state as an agent sees it: a number, or the result of its `perceive`."""
 
-GIVEN = frozenset({"sizes", "config", "rng", "experience", "observations"})
+GIVEN = frozenset({"sizes", "config", "rng", "experience", "observations", "coordinates"})
 """The attributes that an agent is made with, and that are not learned."""
 
 
@@ -140,6 +140,8 @@ class Agent(ABC):
         experience: the machine's transitions to learn from, with counterfactual ones for an agent
             that knows the machine.
         observations: the bounds of the observations, for an agent that perceives.
+        coordinates: the coordinates of the states, `[s, d]`, for an agent that needs them; given by
+            name.
 
     Class attributes declare facts about the agent:
 
@@ -150,6 +152,8 @@ class Agent(ABC):
         factored: it learns the machine's transitions by the state reached, (q, s').
         perceives: it sees observations, which `perceive` maps to states, and is made with their
             bounds.
+        needs_coordinates: it is made with the coordinates of the states; problems without any are
+            refused.
         on_policy: it learns the value of the policy that it follows.
         epsilon_greedy: it explores by random actions alone.
         has_horizon: it plans for episodes of `config.horizon` steps.
@@ -167,6 +171,7 @@ class Agent(ABC):
     knows_machine: ClassVar[bool] = False
     factored: ClassVar[bool] = False
     perceives: ClassVar[bool] = False
+    needs_coordinates: ClassVar[bool] = False
     on_policy: ClassVar[bool] = False
     epsilon_greedy: ClassVar[bool] = False
     has_horizon: ClassVar[bool] = False
@@ -190,6 +195,7 @@ class Agent(ABC):
         rng: Stream,
         experience: Experience,
         observations: Observations | None = None,
+        coordinates: FloatArray | None = None,
     ) -> None:
         self.sizes = sizes
         self.config = config
@@ -197,6 +203,8 @@ class Agent(ABC):
         self.experience = experience
         if observations is not None:
             self.observations = observations
+        if coordinates is not None:
+            self.coordinates = coordinates
 
     def __repr__(self) -> str:
         return f"{self.name}({self.config})"

@@ -16,7 +16,7 @@ from qrmax.outside_errors import refused_call
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 FACTS = (
-    *("knows_machine", "factored", "perceives"),
+    *("knows_machine", "factored", "perceives", "needs_coordinates"),
     *("on_policy", "epsilon_greedy", "has_horizon"),
 )
 """The class attributes that are True or False."""
@@ -80,8 +80,12 @@ def _check_facts(cls: type[Agent], where: str) -> None:
 def _check_arguments(cls: type[Agent], where: str) -> None:
     for name, arguments in CALLS.items():
         method = inspect.getattr_static(cls, name)
-        seen = ("observations",) if name == "__init__" and cls.perceives else ()
-        refused = inspect.isfunction(method) and refused_call(method, "self", *arguments, *seen)
+        made = name == "__init__"
+        seen = ("observations",) if made and cls.perceives else ()
+        named = ("coordinates",) if made and cls.needs_coordinates else ()
+        refused = inspect.isfunction(method) and refused_call(
+            method, "self", *arguments, *seen, named=named
+        )
         if refused:
             raise AgentError(f"{where}: {refused}")
 

@@ -109,10 +109,10 @@ def agent_reference(cls: type[Agent]) -> str:
     return source.reference
 
 
-def instantiate(cls: type[Agent], *given: Any) -> Agent:
+def instantiate(cls: type[Agent], *given: Any, **named: Any) -> Agent:
     """Make an agent; an `AgentError` if its `__init__` does not call that of its parent."""
     try:
-        agent = cls(*given)
+        agent = cls(*given, **named)
     except AttributeError as error:
         if not isinstance(error.obj, cls) or error.name not in _SET_BY_PARENT:
             raise
@@ -234,7 +234,10 @@ def _attributes_of(built_in: type[Agent], like: Agent) -> Collection[str]:
         )
     shown_to = (like.observations,) if built_in.perceives else ()
     given = (Sizes(1, 1, 1), like.config, stream(0, "attributes"), Observed(), *shown_to)
-    return vars(built_in(*given)).keys()
+    named: dict[str, Any] = {}
+    if built_in.needs_coordinates:
+        named["coordinates"] = like.coordinates[:1]
+    return vars(built_in(*given, **named)).keys()
 
 
 def note_source(cls: type) -> None:

@@ -29,6 +29,7 @@ from qrmax.setting_types import check_types
 if TYPE_CHECKING:
     from qrmax.agents.base import Agent, AgentConfig, Sizes
     from qrmax.agents.experience import Task
+    from qrmax.planning.arrays import FloatArray
     from qrmax.problems.observations import Observations
     from qrmax.seeding import Stream
 
@@ -341,10 +342,11 @@ def make_agent(
     rng: Stream,
     task: Task,
     observations: Observations | None = None,
+    coordinates: FloatArray | None = None,
 ) -> Agent:
     """An agent that has learned nothing yet. Only agents that know the machine get to see it.
 
-    `observations` are given if states are not numbered.
+    `observations` are given if states are not numbered, `coordinates` if states have them.
     """
     from qrmax.agents.experience import Counterfactual, Observed
 
@@ -352,8 +354,16 @@ def make_agent(
     if kind.perceives != (observations is not None):
         raise ParameterError(_misfit(kind))
     experience = Counterfactual(task) if kind.knows_machine else Observed()
-    shown = () if observations is None else (observations,)
-    return instantiate(kind, sizes, config, rng, experience, *shown)
+    seen = () if observations is None else (observations,)
+    if not kind.needs_coordinates:
+        return instantiate(kind, sizes, config, rng, experience, *seen)
+    if coordinates is None:
+        raise ParameterError(
+            f"agent {kind.name!r} needs coordinates of states, and there are none here; give them: "
+            "qrmax.TabularMDP(..., coordinates=[[x, y], ...]), or, on an environment, "
+            "qrmax.TaskWrapper(..., coordinates=lambda observation: ...)"
+        )
+    return instantiate(kind, sizes, config, rng, experience, *seen, coordinates=coordinates)
 
 
 def _misfit(kind: type[Agent]) -> str:

@@ -166,7 +166,8 @@ def _training_facts(outcome: Run, training: TrainingConfig) -> dict[str, str]:
     """The seed, steps and episodes, and what ended training."""
     rule, steps = training.stop.name, f"{outcome.steps:,}"
     if outcome.reason != "budget":
-        steps += f"  (checked every {training.evaluate_every:,})"
+        end = f", and on to the end at {outcome.trained:,}" if training.stop.takes_budget else ""
+        steps += f"{end}  (checked every {training.evaluate_every:,})"
     else:
         steps += ", the budget" + ("" if rule == "budget" else f": the rule {rule!r} was not met")
     return {

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 NO_MAP = "--show is for worlds with a map, not for --env."
 MAY_CHANGE = {"max_steps", "max_episodes", "task", *OF_ENVIRONMENTS}  # in a run that is resumed
-RULE_NAMES = ("exact", "nominal", "success", "welch", "reaches", "budget")
+RULE_NAMES = ("exact", "stays", "nominal", "success", "welch", "reaches", "budget")
 RULE_SETTINGS = {  # the names of options, and those of the rules' settings
     **{name: name for name in ("within", "in_a_row", "episodes", "alpha")},
     **{name: name for name in ("success", "episode_return")},
@@ -95,10 +95,12 @@ RULE_SETTINGS = {  # the names of options, and those of the rules' settings
 @click.option(
     "--within",
     type=float,
-    help="For exact and success: the gap to the optimum.  [default: 0.05]",
+    help="For exact, stays and success: the gap to the optimum.  [default: 0.05]",
 )
 @click.option(
-    "--in-a-row", type=int, help="Evaluations in a row that must pass.  [default: 3, for welch 1]"
+    "--in-a-row",
+    type=int,
+    help="Evaluations in a row that must pass.  [default: 3, for stays and welch 1]",
 )
 @click.option(
     "--episodes",

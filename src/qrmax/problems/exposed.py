@@ -23,6 +23,11 @@ from qrmax.errors import ModelError, ParameterError, shown
 from qrmax.logic.guards import Label, as_label
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import load_task
+from qrmax.problems.coordinates import (
+    CoordinatesOfObservations,
+    check_function,
+    observed_coordinates,
+)
 from qrmax.problems.labelling_function import (
     Labelling,
     LabelsOfObservations,
@@ -80,18 +85,19 @@ def exposed_problem(
     labels: LabelsOfObservations | None,
     step_labels: LabelsOfTransitions | None,
     env_reward: bool | None,
+    coordinates: CoordinatesOfObservations | None = None,
 ) -> Problem:
     """The problem of an environment and a task; see `Problem.from_gymnasium`."""
     model = exposed_model(env)
-    given = (task, labels, step_labels, env_reward)
+    given = (task, labels, step_labels, env_reward, coordinates)
     if model.tasked is not None:
-        if given != (None, None, None, None):
+        if any(each is not None for each in given):
             raise ParameterError(
                 f"{model.name} has a task already, in its TaskWrapper; give no other beside it, "
                 "or give the environment without it, env.env"
             )
         machine, env_reward = model.tasked.machine, model.tasked.env_reward
-        labelling = model.tasked.labelling
+        labelling, coordinates = model.tasked.labelling, model.tasked.coordinates
     elif task is None or (labels is None) == (step_labels is None):
         raise ParameterError(
             f"{model.name} needs a task, and either labels=... or transition_labels=...; or give "
@@ -100,15 +106,24 @@ def exposed_problem(
     else:
         machine = task if isinstance(task, RewardMachine) else load_task(task)
         labelling = Labelling(machine, labels, step_labels)
-    mdp = model.mdp
-    if env_reward is False:
-        mdp = TabularMDP(mdp.succ, mdp.prob, terminal=mdp.terminal, start=mdp.start)
+    check_function(coordinates)
+    observations = model.origin.tolist()
+    mdp = TabularMDP(
+        model.mdp.succ,
+        model.mdp.prob,
+        None if env_reward is False else model.mdp.reward,
+        terminal=model.mdp.terminal,
+        start=model.mdp.start,
+        coordinates=None
+        if coordinates is None
+        else observed_coordinates(coordinates, observations),
+    )
     options: dict[str, Any] = {
         "max_episode_steps": model.max_episode_steps,
         "name": f"{model.name}/{machine.name}",
     }
     if labelling.of_observations is not None:
-        named = observed_labels(labelling.of_observations, model.origin.tolist())
+        named = observed_labels(labelling.of_observations, observations)
         return Problem(mdp, machine, *named, **options)
     assert labelling.of_transitions is not None
     names, numbers = transition_labels(labelling.of_transitions, model)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qrmax.errors import ModelError
+from qrmax.problems.coordinates import check_coordinates
 
 MASS_TOLERANCE = 1e-9
 MOST_REWARD = 1e300
@@ -33,6 +34,8 @@ class TabularMDP:
         reward: `reward[s, a, k]` is the reward of the transition; 0 by default.
         terminal: `terminal[s]` is whether episodes end in state s; none by default.
         start: the initial state, or a distribution over initial states.
+        coordinates: `coordinates[s, d]` are the coordinates of state s, for agents that need them;
+            none by default.
 
     The arrays are checked, and read-only in the MDP. They are copied only if their type differs:
     do not change your own afterwards.
@@ -43,6 +46,7 @@ class TabularMDP:
     reward: NDArray[np.float64]  # [s, a, k]
     terminal: NDArray[np.bool_]  # [s]
     start: NDArray[np.float64]  # [s], sums to 1
+    coordinates: NDArray[np.float64] | None  # [s, d]
 
     def __init__(
         self,
@@ -52,6 +56,7 @@ class TabularMDP:
         *,
         terminal: ArrayLike | None = None,
         start: int | ArrayLike = 0,
+        coordinates: ArrayLike | None = None,
     ) -> None:
         shape = _shape_of(succ)
         if len(shape) != 3 or 0 in shape:
@@ -72,6 +77,9 @@ class TabularMDP:
         self.terminal = ends
         self.start = _start_distribution(start, n_states)
         self._check()
+        self.coordinates = (
+            None if coordinates is None else read_only(check_coordinates(coordinates, n_states))
+        )
         for name in ("succ", "prob", "reward", "terminal", "start"):
             setattr(self, name, read_only(getattr(self, name)))
 
@@ -82,6 +90,7 @@ class TabularMDP:
         *,
         terminal: ArrayLike | None = None,
         start: int | ArrayLike = 0,
+        coordinates: ArrayLike | None = None,
     ) -> TabularMDP:
         """Make an MDP from dense matrices, for small problems.
 
@@ -90,6 +99,7 @@ class TabularMDP:
             reward: `reward[s, a, s']` is the reward of the transition; 0 by default.
             terminal: `terminal[s]` is whether episodes end in state s; none by default.
             start: the initial state, or a distribution over initial states.
+            coordinates: `coordinates[s, d]` are the coordinates of state s; none by default.
 
         >>> TabularMDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]]).succ.tolist()
         [[[0, 1]], [[1, 0]]]
@@ -108,6 +118,7 @@ class TabularMDP:
             None if pay is None else np.take_along_axis(pay, succ, axis=2),
             terminal=terminal,
             start=start,
+            coordinates=coordinates,
         )
 
     @staticmethod
@@ -159,6 +170,7 @@ class TabularMDP:
             np.take_along_axis(self.reward, best, axis=2),
             terminal=self.terminal,
             start=int(self.start.argmax()),
+            coordinates=self.coordinates,
         )
 
     def _likelihood(self) -> NDArray[np.float64]:

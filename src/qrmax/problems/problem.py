@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from qrmax.errors import ModelError, ParameterError, check_count, did_you_mean, warn
 from qrmax.logic.guards import Label, as_label, braced
 from qrmax.machines.reward_machine import RewardMachine
+from qrmax.problems.coordinates import CoordinatesOfObservations
 from qrmax.problems.labelling_function import LabelsOfObservations, LabelsOfTransitions
 from qrmax.problems.mdp import MOST_REWARD, TabularMDP
 from qrmax.problems.shaped import unshaped, warn_of_world_ends
@@ -120,11 +121,12 @@ class Problem:
         *,
         transition_labels: LabelsOfTransitions | None = None,
         env_reward: bool | None = None,
+        coordinates: CoordinatesOfObservations | None = None,
     ) -> Problem:
         """Make the exact problem of a Gymnasium environment that exposes its model, with a task.
 
-        `env` is a `TaskWrapper`, or else `task`, `labels` (or `transition_labels`) and `env_reward`
-        are given here; see `TaskWrapper` for these arguments.
+        `env` is a `TaskWrapper`, or else `task`, `labels` (or `transition_labels`), `env_reward`
+        and `coordinates` are given here; see `TaskWrapper` for these arguments.
 
         >>> import gymnasium, qrmax
         >>> problem = qrmax.Problem.from_gymnasium(
@@ -143,7 +145,7 @@ class Problem:
         """
         from qrmax.problems.exposed import exposed_problem
 
-        return exposed_problem(env, task, labels, transition_labels, env_reward)
+        return exposed_problem(env, task, labels, transition_labels, env_reward, coordinates)
 
     def state_of(self, observation: int, info: Any = None) -> int:
         """The number of the state with this observation.
@@ -185,6 +187,16 @@ class Problem:
     def n_actions(self) -> int:
         """The number of actions."""
         return self.mdp.n_actions
+
+    @property
+    def coordinates(self) -> NDArray[np.float64] | None:
+        """The coordinates of its states, `[s, d]`: column and row on a map; None if it has none.
+
+        >>> import qrmax
+        >>> qrmax.make("office/map1/exp1").coordinates[13].tolist()
+        [1.0, 1.0]
+        """
+        return self.mdp.coordinates
 
     @property
     def unshaped(self) -> Problem:

@@ -58,6 +58,7 @@ def split_by_label(mdp: TabularMDP, label: ArrayLike, start: int) -> SplitStates
             mdp.reward[origin],
             terminal=mdp.terminal[origin],
             start=chance,
+            coordinates=None if mdp.coordinates is None else mdp.coordinates[origin],
         ),
         label=(pairs % width).astype(np.int32),
         origin=origin,

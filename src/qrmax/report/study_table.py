@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -136,18 +136,7 @@ def study_layout(study: Study) -> Layout:
     counts_steps = bool(thresholds or study.reference)
     return Layout(
         title=f"{title}, {study.protocol}" if study.protocol else title,
-        about=" ".join(
-            filter(
-                None,
-                (
-                    study.about,
-                    _stand_ins(study),
-                    evaluation_criteria(study),
-                    _rules(study),
-                    resigned(study),
-                ),
-            )
-        ),
+        about=" ".join(filter(None, _about(study))),
         command=_command(study),
         seeds=study.seeds,
         unit="steps" if study.max_episodes is None else "episodes",
@@ -290,6 +279,22 @@ def resigned(study: Study) -> str:
 
 def _is_tabular(spec: ProblemSpec) -> bool:
     return not isinstance(spec, Environment) and _kind(spec) == "tabular"
+
+
+def _about(study: Study) -> Iterator[str]:
+    """The sentences above the table of a study."""
+    yield study.about
+    yield _stand_ins(study)
+    yield evaluation_criteria(study)
+    yield _rules(study)
+    yield resigned(study)
+    gaps = {rule["within"] for rule in study.stops.values() if rule["stop"] == "stays"}
+    if gaps:
+        within = " or ".join(f"{100 * gap:g} %" for gap in sorted(gaps))
+        yield (
+            f"Steps are those to the threshold for good: from there on a policy is within {within} "
+            "of the optimum at every check, to the end of the budget."
+        )
 
 
 def _rules(study: Study) -> str:

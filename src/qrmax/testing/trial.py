@@ -109,5 +109,6 @@ def make_trial(
         observations = problem.observations
     sizes = Sizes(states, problem.n_task_states, problem.n_actions)
     config, rng = make_config(agent, settings or {}), stream(seed, "agent")
-    made = make_agent(kind, sizes, config, rng, problem, observations)
+    coordinates = problem.coordinates if isinstance(problem, Problem) else None
+    made = make_agent(kind, sizes, config, rng, problem, observations, coordinates)
     return Trial(made, simulator_of(problem, made, stream(seed, "world")))

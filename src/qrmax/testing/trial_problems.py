@@ -17,8 +17,9 @@ def fetch(*, slip: float = 0.2, limit: int = 15) -> Problem:
     cell = np.arange(4)
     moves = np.stack([np.maximum(cell - 1, 0), np.minimum(cell + 1, 3)], axis=1)
     succ = np.stack([moves, np.broadcast_to(cell[:, None], moves.shape)], axis=2)
+    prob = np.broadcast_to([1.0 - slip, slip], succ.shape)
     return Problem(
-        TabularMDP(succ, np.broadcast_to([1.0 - slip, slip], succ.shape), start=1),
+        TabularMDP(succ, prob, start=1, coordinates=cell[:, None]),
         RewardMachine(
             [Edge("go", "key", "has_key"), Edge("has_key", "exit", "out", 1.0)],
             initial="go",
@@ -62,6 +63,7 @@ def _world(succ: list[list[int]], reward: list[list[float]], end: int, limit: in
             np.array(reward)[:, :, None],
             terminal=np.arange(states) == end,
             start=starts,
+            coordinates=np.arange(states)[:, None],
         ),
         RewardMachine([], initial="go", states=["go"], name="no task"),
         [()],

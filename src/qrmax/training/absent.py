@@ -24,6 +24,7 @@ class AbsentEnv:
         self.spec = AbsentSpec(name)
         self.made_from: Mapping[str, Any] | None = None  # kept if the run is saved again
         self.machine = machine
+        self.coordinates = None  # the file has those of a run that needs them
         self.labels_steps = bool(spaces["labels_steps"])
         self.observation_space = {"state": as_space(spaces["state"])}
         self.action_space = as_space(spaces["action"])

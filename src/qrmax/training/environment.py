@@ -14,6 +14,8 @@ from qrmax.errors import ObservationError, ParameterError
 from qrmax.logic.guards import Label, as_label
 from qrmax.machines.machine_table import MachineTable
 from qrmax.machines.reward_machine import RewardMachine
+from qrmax.planning.arrays import FloatArray
+from qrmax.problems.coordinates import observed_coordinates
 from qrmax.problems.mdp import MOST_REWARD
 from qrmax.problems.observations import Observations
 from qrmax.problems.problem import warn_of_an_end_at_the_start
@@ -66,12 +68,16 @@ class EnvPlayer:
         self.table: MachineTable = self.machine.table(self.labels)
         self.observations: Observations | None = None
         self.perceive: Callable[[Any, int], State] | None = None
+        self.coordinates: FloatArray | None = None  # [s, d]
         states = 0
         if kind.perceives:
             self.observations = _observations(layer)
         else:
             self.numbering = _numbering(layer)
-            states = self.numbering.size * (len(self.labels) if self.with_label else 1)
+            copies = len(self.labels) if self.with_label else 1
+            states = self.numbering.size * copies
+            if kind.needs_coordinates:
+                self.coordinates = _coordinates(layer, self.numbering, copies)
         self.sizes = Sizes(states, len(self.machine.states), _n_actions(env))
         self._first_action = int(env.action_space.start)
         self._advance = _advance_of(env)
@@ -279,6 +285,14 @@ def _numbering(layer: Any) -> Any:
     from qrmax.worlds.numbering import Numbering
 
     return getattr(layer, "numbering", None) or Numbering(layer.observation_space["state"])
+
+
+def _coordinates(layer: Any, numbering: Any, copies: int) -> FloatArray | None:
+    """The coordinates of all numbered observations, `copies` times; None if there are none."""
+    if (given := layer.coordinates) is None:
+        return None
+    found = observed_coordinates(given, map(numbering.element, range(numbering.size)))
+    return np.tile(found, (copies, 1))
 
 
 def _observations(layer: Any) -> Observations:

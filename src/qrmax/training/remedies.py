@@ -18,7 +18,7 @@ CELLS = 10  # a side of it
 def failure(session: Session) -> str:
     """A message if a session has spent its budget without success; else empty."""
     domain = session.domain
-    if session.progress.reason or not session.is_over or not domain.machine.success:
+    if session.reason or not session.is_over or not domain.machine.success:
         return ""
     if session.progress.step < domain.short_run:
         return ""

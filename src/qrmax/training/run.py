@@ -83,11 +83,11 @@ def train(
         max_episodes: the budget in episodes; training ends at the first evaluation at which this
             many have begun. None for no limit.
         stop: the stopping rule: "exact" (the value is within 5 % of the optimum, at three
-            evaluations in a row; the default on a tabular problem), "nominal", "success",
-            "reaches", "welch" or "budget", or a rule of `qrmax.training.stopping` with settings of
-            its own. Policies are evaluated by the agent's own gamma and horizon; with a rule such
-            as `Exact(gamma=0.9)`, by that gamma in the problem's own episodes, as those of all
-            other agents.
+            evaluations in a row; the default on a tabular problem), "stays" (at every evaluation
+            from some step on, to the end of the budget), "nominal", "success", "reaches", "welch"
+            or "budget", or a rule of `qrmax.training.stopping` with settings of its own. Policies
+            are evaluated by the agent's own gamma and horizon; with a rule such as
+            `Exact(gamma=0.9)`, by that gamma in the problem's own episodes, as those of all others.
         evaluate_every: the number of steps between two evaluations of the greedy policy.
         compiled: whether to use the compiled training loop, if there is one; the result is the
             same without it.
@@ -272,7 +272,7 @@ class Run:
     @property
     def reason(self) -> str:
         """The name of the stopping rule that was met, or "budget"."""
-        return self._session.progress.reason or "budget"
+        return self._session.reason or "budget"
 
     @property
     def seconds(self) -> float:
@@ -287,7 +287,7 @@ class Run:
         sums up rollouts of the greedy policy in a second instance, with 95 % confidence intervals;
         if none can be made, the training episodes that ended since the last row. There is a row for
         each of the first 128 evaluations, for fewer of the later ones, and for every evaluation
-        that satisfied the stopping rule.
+        that satisfied the stopping rule; of the rule "stays", for the first of those in a row.
 
         >>> import polars, qrmax
         >>> run = qrmax.train("qrmax", qrmax.make("office/map1/exp1"), seed=7)

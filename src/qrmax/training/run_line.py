@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 from qrmax.live_line import LiveLine, Part, duration, live_line
 from qrmax.planning.compile_notice import compile_notice
-from qrmax.training.stopping import Budget
 from qrmax.training.trainer import Event, Session, Stopped
 
 
@@ -67,7 +66,7 @@ class ProgressLine:
     @property
     def _takes_all(self) -> bool:
         """Whether no stopping rule can end the run before its budget does."""
-        return isinstance(self.session.training.stop, Budget)
+        return self.session.training.stop.takes_budget
 
     def _success_text(self) -> str:
         """The success rate of the policy, or of recent training episodes."""

@@ -4,6 +4,7 @@ A rule is checked at regular intervals; once it holds at `in_a_row` checks in a 
 and the run reports the step of the first of them. The rules:
 
     exact     the policy's exact value is within 5 % of the optimum
+    stays     so it is at every check from some check on, to the end of the budget
     nominal   its nominal episode is as long as the optimal policy's (gamma 1: has its return)
     success   its success rate is within 5 % of the optimal policy's
     reaches   its success rate, or its mean return, reaches a threshold
@@ -14,6 +15,10 @@ Policies are evaluated by the learner's own objective: its gamma and, if it plan
 episodes of H steps. With a `gamma`, a rule is one yardstick for all learners: policies are
 evaluated with that gamma, in the world's own episodes, relative to the one optimum of those. The
 policy of a learner that plans for H steps restarts with its first stage after H steps.
+
+`stays` and `budget` take the whole budget of a run (`takes_budget`): such a rule is met if the last
+`in_a_row` checks passed. The step that `stays` reports is the first of all the checks that passed
+up to the end: the step from which on the policy is good for good.
 
 A sampled test passes by accident if episodes are few or rewards are sparse: it says only that no
 difference was found. `exact` has no such error and is the default.
@@ -67,6 +72,8 @@ class StoppingRule(ABC):
     sampled: ClassVar[bool] = False  # whether it draws random numbers even if values are exact
     newer: ClassVar[tuple[str, ...]] = ("gamma",)
     """Settings that run ids leave out at their default: there were runs before they existed."""
+    takes_budget: ClassVar[bool] = False
+    """Whether runs take their whole budget, at the end of which it is decided."""
 
     in_a_row: int = 3  # the number of checks in a row that must pass
     gamma: float | None = None  # of the yardstick; None: the learner's own objective
@@ -115,6 +122,16 @@ class Exact(StoppingRule):
     def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:  # noqa: ARG002
         """Whether the gap is small enough."""
         return _exact(evaluator).is_near(policy, self.within)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stays(Exact):
+    """The policy's exact value is close to the optimum for good, to the end of the budget."""
+
+    name = "stays"
+    takes_budget = True
+
+    in_a_row: int = 1  # at the end
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -268,6 +285,7 @@ class Budget(StoppingRule):
     """Never: the run takes all its steps."""
 
     name = "budget"
+    takes_budget = True
 
     def passes(self, policy: Any, evaluator: Evaluator, chance: Stream) -> bool:  # noqa: ARG002
         """Never."""
@@ -275,7 +293,7 @@ class Budget(StoppingRule):
 
 
 RULES: dict[str, type[StoppingRule]] = {
-    rule.name: rule for rule in (Exact, Nominal, Success, Reaches, Welch, Budget)
+    rule.name: rule for rule in (Exact, Stays, Nominal, Success, Reaches, Welch, Budget)
 }
 
 

@@ -91,7 +91,7 @@ class Progress:
     streak: int = 0  # checks passed in a row
     first: int = 0  # the step of the first of them
     first_episode: int = 0  # and the number of episodes begun by then
-    reason: str = ""  # the rule that stopped it; empty if none has
+    reason: str = ""  # the rule that stopped it before its budget was spent; empty if none has
     seconds: float = 0.0  # spent in training, compilation excluded
     own_streak: int = 0  # checks in a row that met the rule by the learner's own objective
     own_first: int = 0  # the step of the first of them
@@ -124,7 +124,13 @@ class Session:
             if given is not None:
                 domain.check_evaluator(given, *objective)
         self.agent: Agent = make_agent(
-            agent, domain.sizes, config, self.streams["agent"], domain.task, domain.observations
+            agent,
+            domain.sizes,
+            config,
+            self.streams["agent"],
+            domain.task,
+            domain.observations,
+            domain.coordinates,
         )
         self.player: Player = domain.player(self.agent, self.streams["world"])
         self.evaluator = evaluator or domain.evaluator(*judged, training.evaluate_every)
@@ -159,15 +165,25 @@ class Session:
                     yield Progressed(progress.step)
             if progress.step == check:
                 yield self._check()
-        yield Stopped(progress.reason or "budget", self.steps)
+        yield Stopped(self.reason or "budget", self.steps)
 
     @property
     def is_over(self) -> bool:
         """Whether the stopping rule is met, or the budget is spent."""
-        progress, training = self.progress, self.training
-        if progress.reason or progress.step >= training.max_steps:
-            return True
-        return self._has_all_episodes(training)
+        return bool(self.progress.reason) or self._is_spent
+
+    @property
+    def reason(self) -> str:
+        """The stopping rule that is met; empty if it is not."""
+        rule = self.training.stop
+        holds = rule.takes_budget and self.progress.streak >= rule.in_a_row
+        return rule.name if holds and self._is_spent else self.progress.reason
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether the budget is spent."""
+        training = self.training
+        return self.progress.step >= training.max_steps or self._has_all_episodes(training)
 
     @property
     def share(self) -> float:
@@ -207,12 +223,12 @@ class Session:
     @property
     def episodes(self) -> int:
         """The episodes that had begun at the step to report."""
-        return self.progress.first_episode if self.progress.reason else self.player.episodes
+        return self.progress.first_episode if self.reason else self.player.episodes
 
     @property
     def steps(self) -> int:
         """The step to report: the first of the checks that passed, or all steps."""
-        return self.progress.first if self.progress.reason else self.progress.step
+        return self.progress.first if self.reason else self.progress.step
 
     def _take(self, limit: int) -> None:
         """Take at most `limit` steps."""
@@ -254,7 +270,7 @@ class Session:
         policy, point = checked_policy(self.agent), None
         memory = self.progress.memory
         passed = self.training.stop.check(policy, self.evaluator, chance, memory)
-        if passed or _has_row(step // self.training.evaluate_every):
+        if self._reports(passed) or _has_row(step // self.training.evaluate_every):
             point = self.evaluator.point(step, policy, chance)
         if point is not None:
             gap = None if self.own_evaluator is None else self.own_evaluator.gap(policy)
@@ -265,9 +281,14 @@ class Session:
         return Evaluated(step, passed, point)
 
     def _check_own_objective(self, policy: Any) -> None:
-        """Check the same rule by the learner's own objective, until that is met."""
+        """Check the same rule by the learner's own objective, until that is met.
+
+        A rule that takes the budget is checked to its end.
+        """
         progress, rule = self.progress, self.training.stop
-        if self.own_evaluator is None or rule.sampled or self.meets_own_objective:
+        if self.own_evaluator is None or rule.sampled:
+            return
+        if self.meets_own_objective and not rule.takes_budget:
             return
         if not rule.passes(policy, self.own_evaluator, self.streams["evaluation"]):
             progress.own_streak = 0
@@ -281,6 +302,10 @@ class Session:
         """Whether the rule is met by the learner's own objective, if that is checked at all."""
         return self.progress.own_streak >= self.training.stop.in_a_row
 
+    def _reports(self, passed: bool) -> bool:
+        """Whether the result may refer to this check; of a rule to the end, the first of many."""
+        return passed and not (self.training.stop.takes_budget and self.progress.streak)
+
     def _count(self, passed: bool) -> None:
         progress, rule = self.progress, self.training.stop
         if not passed:
@@ -290,7 +315,7 @@ class Session:
             progress.first = progress.step
             progress.first_episode = self.player.episodes
         progress.streak += 1
-        if progress.streak >= rule.in_a_row:
+        if progress.streak >= rule.in_a_row and not rule.takes_budget:
             progress.reason = rule.name
 
     def _warn_of_rewards(self, reward: float) -> None:

@@ -40,7 +40,8 @@ def warm_up(agent: AgentLike) -> None:
         _train(agent, line, stop="budget", **settings)
         return
     # two outcomes and two machine states, so that the arrays' shapes are generic
-    mdp = TabularMDP([[[1, 0]], [[1, 0]]], [[[0.5, 0.5]], [[0.5, 0.5]]])
+    halves = [[[0.5, 0.5]], [[0.5, 0.5]]]
+    mdp = TabularMDP([[[1, 0]], [[1, 0]]], halves, coordinates=[[0, 0], [1, 0]])
     task = RewardMachine([Edge("go", "goal", "there", 1.0)], initial="go", success=["there"])
     problem = Problem(mdp, task, [(), ("goal",)], [0, 1], max_episode_steps=3)
     run = _train(agent, problem, stop=Exact(in_a_row=9), **settings)

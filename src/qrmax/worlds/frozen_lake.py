@@ -48,7 +48,9 @@ def frozen_lake(
     labels, label = grid.labels(), grid.label()
     holes = np.array([HOLE in each for each in labels])[label]
     return Problem(
-        TabularMDP(succ, prob, terminal=holes, start=grid.start_state),
+        TabularMDP(
+            succ, prob, terminal=holes, start=grid.start_state, coordinates=grid.coordinates()
+        ),
         task,
         labels,
         label,

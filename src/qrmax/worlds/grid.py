@@ -118,6 +118,11 @@ class GridMap:
             codes[ord(tile)] = number.get(frozenset({name}), 0)
         return codes[self._characters()]
 
+    def coordinates(self) -> NDArray[np.int32]:
+        """The column and row of each state, `[s, 2]`."""
+        states = np.arange(self.n_states, dtype=np.int32)
+        return np.stack([states % self.width, states // self.width], axis=-1)
+
     def cells(self, tile: str) -> NDArray[np.bool_]:
         """The states with this tile, as a mask `[s]`."""
         return np.asarray(self._characters() == ord(tile))
@@ -161,15 +166,20 @@ def load_map(map: str | os.PathLike[str]) -> GridMap:  # noqa: A002 (people call
 
 
 def slippery_moves(
-    targets: NDArray[np.int32], *, slip: float, slips: str, blocked_moves_slip: bool
+    targets: NDArray[np.int32],
+    *,
+    slip: float | NDArray[np.float64],
+    slips: str,
+    blocked_moves_slip: bool,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Successor lists `[s, a, k]` and their probabilities on a map with these `targets[s, a]`.
 
     The intended move happens with probability 1 - `slip`; otherwise one of the other directions
-    that `slips` allows, uniformly. A move into a wall stays in its cell; it slips only if
-    `blocked_moves_slip`.
+    that `slips` allows, uniformly. `slip` may differ by state, `[s]`. A move into a wall stays in
+    its cell; it slips only if `blocked_moves_slip`.
     """
-    check_range("slip", slip, at_least=0.0, at_most=1.0)
+    for extreme in (slip.min(), slip.max()) if isinstance(slip, np.ndarray) else (slip,):
+        check_range("slip", extreme, at_least=0.0, at_most=1.0)
     check_choice("slips", slips, SLIPS)
     n_states, n_actions = targets.shape
     turns = (0, 1, 3) if slips == "perpendicular" else (0, 1, 2, 3)  # 0 is the intended move
@@ -189,7 +199,7 @@ def slippery_moves(
 def grid_mdp(
     grid: GridMap,
     *,
-    slip: float,
+    slip: float | NDArray[np.float64],
     slips: str,
     blocked_moves_slip: bool,
     decoration_penalty: float,
@@ -206,7 +216,14 @@ def grid_mdp(
     terminal = decorated if decorations_terminate else None
     if decorations_terminate and decorated[grid.start_state]:
         raise MapError(f"{grid.name}: the start is a decoration, where every episode ends")
-    return TabularMDP(succ, prob, reward, terminal=terminal, start=grid.start_state)
+    return TabularMDP(
+        succ,
+        prob,
+        reward,
+        terminal=terminal,
+        start=grid.start_state,
+        coordinates=grid.coordinates(),
+    )
 
 
 def _number_of(grid: GridMap, proposition: str) -> int:

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from qrmax.errors import ParameterError
 from qrmax.machines.task_files import AnyTask
 from qrmax.problems.continuous_problem import ContinuousProblem, PlaneSimulator, check_continuous
+from qrmax.problems.coordinates import CoordinatesOfObservations
 from qrmax.problems.problem import Problem, check_problem
 from qrmax.problems.simulator import Simulator
 from qrmax.worlds.catalog import make, make_continuous
@@ -179,6 +180,12 @@ class ProblemEnv(WorldEnv):
         self._simulator = Simulator(self.problem, self.np_random)
         states = spaces.Discrete(self.problem.n_states)
         super().__init__(states, self.problem.mdp.terminal, render_mode)
+
+    @property
+    def coordinates(self) -> CoordinatesOfObservations | None:
+        """The function from numbers of states to their coordinates; None if they have none."""
+        table = self.problem.coordinates
+        return None if table is None else table.__getitem__
 
     @property
     def state(self) -> int:

@@ -78,7 +78,7 @@ def _river(options: RiverSwimOptions) -> TabularMDP:
     left = np.stack([downstream] * 3, axis=-1)
     chances = [[options.right, options.back, 1.0 - options.right - options.back], [1.0, 0.0, 0.0]]
     prob = np.broadcast_to(np.array(chances).clip(min=0.0), (options.size, 2, 3))
-    return TabularMDP(np.stack([right, left], axis=1), prob)
+    return TabularMDP(np.stack([right, left], axis=1), prob, coordinates=places[:, None])
 
 
 WORLD = World(

@@ -16,6 +16,7 @@ from qrmax.logic.formula import Formula
 from qrmax.machines.label_reader import Move, Reading
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import AnyTask, load_task
+from qrmax.problems.coordinates import CoordinatesOfObservations, check_function
 from qrmax.problems.labelling_function import (
     Info,
     Labelling,
@@ -43,6 +44,8 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         transition_labels: In place of `labels`, a labelling function of whole transitions,
             `transition_labels(observation, action, next_observation, info)`.
         env_reward: Whether rewards of the environment are added to those of the task.
+        coordinates: A function of an observation that returns its coordinates, one number or
+            several, for agents that need them: `lambda observation: divmod(observation, 4)`.
 
     >>> import gymnasium, qrmax
     >>> env = qrmax.TaskWrapper(
@@ -72,6 +75,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         *,
         transition_labels: LabelsOfTransitions | None = None,
         env_reward: bool = True,
+        coordinates: CoordinatesOfObservations | None = None,
     ) -> None:
         machine = machine_of_task(task)
         RecordConstructorArgs.__init__(  # so that Gymnasium can make another instance
@@ -80,6 +84,7 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             labels=labels,
             transition_labels=transition_labels,
             env_reward=env_reward,
+            coordinates=coordinates,
         )
         if not isinstance(env, gymnasium.Env):
             raise ParameterError(
@@ -88,8 +93,10 @@ class TaskWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             )
         gymnasium.Wrapper.__init__(self, env)
         check_flag("env_reward", env_reward)
+        check_function(coordinates)
         self.labelling = Labelling(machine, labels, transition_labels)
         self.env_reward = env_reward
+        self.coordinates = coordinates
         self.machine = machine
         self.observation_space = spaces.Dict(
             {

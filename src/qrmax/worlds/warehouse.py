@@ -57,6 +57,7 @@ def warehouse(task: RewardMachine, options: WarehouseOptions, name: str) -> Prob
         np.concatenate([succ, stay], axis=1),
         np.concatenate([prob, surely], axis=1),
         start=grid.start_state,
+        coordinates=grid.coordinates(),
     )
     return Problem(
         mdp,

@@ -1,6 +1,6 @@
 """The protocol of domains, the problems and environments that agents are trained on.
 
-    sizes, observations    for the agent
+    sizes, observations    for the agent, and coordinates if states have them
     player                 for the agent to interact with
     evaluator              for its policies, with a default stopping rule and budget
     name, machine, labels  a description, for files and messages
@@ -29,7 +29,7 @@ from qrmax.logic.guards import Label
 from qrmax.machines.machine_table import MachineTable
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import format_task
-from qrmax.planning.arrays import IntArray
+from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.policy_evaluation import Evaluation
 from qrmax.problems.observations import Observations
 from qrmax.seeding import Chance, Stream
@@ -82,6 +82,7 @@ class Domain(ABC):
     task: Task
     sizes: Sizes
     observations: Observations | None = None  # None if states are numbered
+    coordinates: FloatArray | None = None  # of the states, [s, d]
     evaluation_env: Any = None  # a second instance that the user gave, and closes
 
     @classmethod

@@ -13,6 +13,7 @@ from qrmax.agents.base import Agent
 from qrmax.errors import CheckpointError, ParameterError, shown
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import format_task
+from qrmax.problems.coordinates import check_coordinates
 from qrmax.seeding import Chance, Stream
 from qrmax.training.absent import AbsentEnv
 from qrmax.training.domains.domain import Actor, Arrays, Domain, Learner
@@ -38,6 +39,7 @@ class EnvironmentDomain(Domain):
         self.played = EnvPlayer(env, learner.gamma, chance, learner.agent)
         self.task = self.played
         self.sizes, self.observations = self.played.sizes, self.played.observations
+        self.coordinates = self.played.coordinates
         self.first_action = int(env.action_space.start)
 
     @classmethod
@@ -54,7 +56,7 @@ class EnvironmentDomain(Domain):
     def restore(
         cls,
         described: Mapping[str, Any],
-        arrays: Arrays,  # noqa: ARG003
+        arrays: Arrays,
         learner: Learner,
         chance: Chance,
         env: Any,
@@ -68,7 +70,9 @@ class EnvironmentDomain(Domain):
         domain = cls(env, learner, chance)
         domain.played.know_labels([frozenset(label) for label in described["labels"]])
         domain.played.episodes = described["episodes"]
-        domain._check_same(described)
+        if domain.played.is_absent and "coordinates" in arrays:
+            domain.coordinates = check_coordinates(arrays["coordinates"], domain.sizes.states)
+        domain._check_same(described, arrays)
         return domain
 
     @classmethod
@@ -106,18 +110,25 @@ class EnvironmentDomain(Domain):
             "made_from": self.made_from,
         }
 
+    def arrays(self) -> Arrays:
+        """The coordinates, if the agent needs them; the environment itself cannot be saved."""
+        return {} if self.coordinates is None else {"coordinates": self.coordinates}
+
     @property
     def made_from(self) -> Mapping[str, Any] | None:
         """The plain data that the environment was made from; None if it was made in Python."""
         found: Mapping[str, Any] | None = getattr(self.played.env, "__dict__", {}).get("made_from")
         return found
 
-    def _check_same(self, described: Mapping[str, Any]) -> None:
+    def _check_same(self, described: Mapping[str, Any], arrays: Arrays) -> None:
         """Refuse an environment whose spaces or task are not those of the one trained on."""
+        ours: Any = self.coordinates
+        theirs: Any = arrays.get("coordinates")
         differs = {
             "another task": format_task(self.machine) != described["machine"],
             "other sizes": list(self.sizes) != list(described["sizes"]),
             "other observations": self._fingerprint() != described["observations"],
+            "other coordinates": not np.array_equal(ours, theirs),  # or None
         }
         for what, does in differs.items():
             if does:

@@ -34,6 +34,7 @@ class TabularDomain(SimulatedDomain):
     def __init__(self, problem: Problem) -> None:
         self.task = self.posed = problem
         self.sizes = Sizes(problem.n_states, problem.n_task_states, problem.n_actions)
+        self.coordinates = problem.coordinates
 
     @classmethod
     def takes(cls, thing: Any) -> TypeGuard[Problem]:
@@ -55,10 +56,14 @@ class TabularDomain(SimulatedDomain):
         env: Any,  # noqa: ARG003
     ) -> TabularDomain:
         """The domain of a stored problem."""
-        rest = {name: arrays[name] for name in ("terminal", "start")}
+        mdp = TabularMDP(
+            *(arrays[name] for name in ("succ", "prob", "reward")),
+            **{name: arrays[name] for name in ("terminal", "start")},
+            coordinates=arrays.get("coordinates"),
+        )
         return cls(
             Problem(
-                TabularMDP(arrays["succ"], arrays["prob"], arrays["reward"], **rest),
+                mdp,
                 stored_machine(described),
                 described["labels"],
                 arrays["label"],
@@ -70,11 +75,15 @@ class TabularDomain(SimulatedDomain):
         )
 
     def arrays(self) -> Arrays:
-        """The MDP, the labelling function and, if states were split by labels, their origins."""
+        """The MDP, the labelling function and, if there are any, coordinates and origins.
+
+        States that were split by labels have origins.
+        """
         problem = self.posed
-        split = {} if problem.origin is None else {"origin": problem.origin}
         mdp = {name: getattr(problem.mdp, name) for name in MDP_ARRAYS}
-        return {"label": problem.label, **mdp, **split}
+        found = {"coordinates": problem.coordinates, "origin": problem.origin}
+        optional = {name: array for name, array in found.items() if array is not None}
+        return {"label": problem.label, **mdp, **optional}
 
     @classmethod
     def default_rule(cls, machine: RewardMachine) -> str:  # noqa: ARG003
