@@ -16,7 +16,15 @@ from qrmax.planning.policy_evaluation import evaluate, nominal_reward
 from qrmax.seeding import stream
 from qrmax.training.exact_evaluator import ExactEvaluator
 from qrmax.training.run import make_session
-from qrmax.training.stopping import Budget, Exact, Objective, Welch, own_objective, rule_as_data
+from qrmax.training.stopping import (
+    Budget,
+    Exact,
+    Objective,
+    Stays,
+    Welch,
+    own_objective,
+    rule_as_data,
+)
 from random_problems import problems
 from small_runs import corridor, fetching, never_fetching
 
@@ -152,3 +160,16 @@ def test_on_an_environment_the_yardstick_is_the_environments_own_episodes(
     assert max(lengths) <= longest
     assert (max(lengths) > 2.0) == (gamma is not None)
     assert run.own_gap is None
+
+
+def test_a_rule_to_the_end_of_the_budget_is_one_to_the_end_by_own_objectives_as_well() -> None:
+    options = {"gamma": 0.6, "seed": 3, "evaluate_every": 20, "max_steps": 1500}
+    own_steps = set()
+    for within in (0.05, 0.5, 0.99):
+        rule = Stays(within=within, gamma=0.9)
+        run = qrmax.train("q-learning", corridor(), stop=rule, epsilon=0.4, **options)
+        last = max((row.step for row in run.curve if row.own_gap > within), default=0)
+        assert run.own_steps == (last + 20 if last < run.trained else None)
+        first = min((row.step for row in run.curve if row.own_gap <= within), default=0)
+        own_steps.add(run.own_steps not in (None, first))
+    assert True in own_steps  # else the first check would do
