@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -11,7 +11,8 @@ import pytest
 from scipy import stats
 
 from learners import trial
-from qrmax.agents.episodic.model_sampling import Posterior, draw_models, make_models
+from qrmax.agents.episodic.model_sampling import Posterior, begin_models, draw_on, make_models
+from qrmax.agents.episodic.sampled_plan import plan_sampled
 from qrmax.agents.episodic.sampling_agent import SamplingAgent
 from qrmax.empirical.successors import Successors
 from qrmax.planning.stage_tables import SampledModels, plan_models
@@ -46,8 +47,19 @@ def drawn(**given: Any) -> SampledModels:
     told = {"strength": 1.0, "optimistic": False, "gaussian": False, "lowest": LOWEST, "span": SPAN}
     posterior = Posterior(**told | given, draws=DRAWS)
     models = make_models(N_X, DRAWS, seen.arrays.outcome.shape[1], posterior)
-    draw_models(seen.arrays, posterior, np.uint64(5), models)
+    resume = np.zeros((N_X, DRAWS), dtype=np.uint64)
+    begin_models(seen.arrays, posterior, np.uint64(5), models, resume)
+    if not posterior.optimistic:
+        complete(models, resume, posterior.strength / N_X)
     return models
+
+
+def complete(models: SampledModels, resume: np.ndarray, each: float) -> None:
+    """Draw all successors of all options."""
+    n_x = len(models.rest)
+    nowhere, marks = np.zeros(n_x), np.full(n_x, -1, dtype=np.int64)
+    for x, o in np.ndindex(models.rest.shape):
+        draw_on(models, resume, each, nowhere, 0.0, -np.inf, marks, x, o)
 
 
 def dense(models: SampledModels, x: int) -> np.ndarray:
@@ -185,6 +197,67 @@ def test_a_plan_is_that_of_the_best_model(optimistic: bool, seed: int) -> None:
         value = best.max(axis=1)
 
 
+class Planned(NamedTuple):
+    """A lazy plan, and the one with the same models drawn completely, `[h, x, a]`."""
+
+    lazy: np.ndarray
+    full: np.ndarray
+    drawn: np.ndarray  # the number of successors drawn for the lazy plan
+
+
+def planned(*, seed: int, optimistic: bool, gamma: float, samples: int) -> Planned:
+    """Plans with models of random counts."""
+    rng = np.random.default_rng(seed)
+    n_x, n_actions, horizon = 30, 3, 25
+    seen, options = Successors(n_x, n_actions), n_actions * samples
+    for _ in range(200):
+        x, a = rng.integers(0, n_x // 2), rng.integers(0, n_actions)
+        seen.record(int(x), int(a), int(rng.integers(0, n_x)), float(rng.random() < 0.1))
+    posterior = Posterior(1.0, optimistic, gaussian=False, lowest=-1.0, span=3.0, draws=samples)
+    each, done = 0.0 if optimistic else 1.0 / n_x, rng.random(n_x) < 0.1
+    v_next = np.sort(rng.random(horizon))[::-1].copy()
+    v_next[-1] = 0.0
+    tables = np.zeros((2, horizon, n_x, n_actions))
+    models = make_models(n_x, options, seen.arrays.outcome.shape[1], posterior)
+    resume = np.zeros((n_x, options), dtype=np.uint64)
+    begin_models(seen.arrays, posterior, np.uint64(seed), models, resume)
+    plan_sampled(models, resume, each, done, v_next, gamma, tables[0])
+    drawn_so_far = models.listed.copy()
+    if not optimistic:
+        complete(models, resume, each)
+    plan_models(models, done, v_next, optimistic, gamma, tables[1])
+    return Planned(*tables, drawn_so_far)
+
+
+@pytest.mark.parametrize("optimistic", [False, True])
+@pytest.mark.parametrize(("gamma", "samples"), [(1.0, 4), (0.9, 1)])
+def test_a_lazy_plan_is_that_of_the_models_drawn_completely(
+    optimistic: bool, gamma: float, samples: int
+) -> None:
+    for seed in range(3):
+        lazy, full, _ = planned(seed=seed, optimistic=optimistic, gamma=gamma, samples=samples)
+        best = full.max(axis=2, keepdims=True)
+        np.testing.assert_allclose(lazy.max(axis=2, keepdims=True), best, rtol=1e-12)
+        np.testing.assert_array_equal(lazy.argmax(axis=2), full.argmax(axis=2))
+        assert np.isneginf(lazy).any()  # an action that is certainly not the best
+        assert (lazy <= full + 1e-9).all()
+
+
+def test_successors_of_options_that_are_far_from_the_best_are_not_drawn() -> None:
+    drawn = planned(seed=0, optimistic=False, gamma=1.0, samples=8).drawn
+    assert drawn.mean() < drawn.max() / 2
+
+
+def test_options_that_are_equally_good_are_all_in_the_table() -> None:
+    """As where all rewards are alike: the first of them must not be the only one to be taken."""
+    posterior = Posterior(1.0, optimistic=False, gaussian=False, lowest=0.0, span=0.0, draws=2)
+    models, resume = make_models(3, 4, 4, posterior), np.zeros((3, 4), dtype=np.uint64)
+    begin_models(Successors(3, 2).arrays, posterior, np.uint64(0), models, resume)
+    table = np.full((5, 3, 2), np.nan)
+    plan_sampled(models, resume, 1 / 3, np.zeros(3, dtype=bool), np.zeros(5), 1.0, table)
+    assert not table.any()
+
+
 # --- the agents
 
 
@@ -203,7 +276,8 @@ def test_an_extra_successor_is_worth_the_best_of_the_stages_that_follow(samples:
     rewards = agent._models.reward.reshape(n_x, samples, actions).max(axis=1)
     assert ((rewards > 0.0) & (rewards < 1.0)).all()
     for h, v_next in enumerate([4.0, 3.0, 2.0, 1.0, 0.0]):
-        np.testing.assert_allclose(agent.table.values[h], rewards + v_next)
+        best = agent.table.values[h].max(axis=1)
+        np.testing.assert_allclose(best, rewards.max(axis=1) + v_next)
 
 
 @pytest.mark.parametrize("reward_posterior", ["beta", "gaussian"])
@@ -220,7 +294,8 @@ def test_more_draws_are_more_optimistic() -> None:
     few, many = sampler("psrl-exact"), sampler("psrl-exact", samples=30)
     for agent in (few, many):
         agent.begin_episode(1, 0)
-    assert many.table.values[0].mean() > few.table.values[0].mean() + 0.5
+    optima = [agent.table.values[0].max(axis=1).mean() for agent in (few, many)]
+    assert optima[1] > optima[0] + 0.5
 
 
 def test_gaussian_rewards_are_summed_up_and_binary_ones_counted() -> None:

@@ -166,7 +166,7 @@ def draw_posterior(seen: Seen, prior: Prior, state: Bits, belief: Belief) -> Non
 
 
 @_inner
-def _next_bits(state: Bits) -> tuple[Bits, Bits]:
+def next_bits(state: Bits) -> tuple[Bits, Bits]:
     """64 random bits (SplitMix64 of Steele, Lea and Flood)."""
     state += _bits(0x9E3779B97F4A7C15)
     bits = (state ^ (state >> _bits(30))) * _bits(0xBF58476D1CE4E5B9)
@@ -183,7 +183,7 @@ def _as_number(bits: Bits) -> float:
 @_compiled
 def uniform(state: Bits) -> tuple[float, Bits]:
     """A draw from (0, 1)."""
-    bits, state = _next_bits(state)
+    bits, state = next_bits(state)
     return _as_number(bits), state
 
 
@@ -191,7 +191,7 @@ def uniform(state: Bits) -> tuple[float, Bits]:
 def normal(state: Bits) -> tuple[float, Bits]:
     """A draw from N(0, 1): Marsaglia and Tsang's ziggurat, in 128 layers of equal area."""
     while True:
-        bits, state = _next_bits(state)
+        bits, state = next_bits(state)
         layer = bits & _bits(_LAYERS - 1)
         x = (2.0 * _as_number(bits) - 1.0) * _WIDTH[layer]
         if abs(x) < _WIDTH[layer + _bits(1)]:

@@ -42,7 +42,7 @@ from qrmax.agents.episodic.ucbvi import UCBVIConfig
 from qrmax.agents.experience import Experience
 from qrmax.agents.step_loops import BonusRule
 from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
-from qrmax.planning.stage_tables import SampledModels, make_table, plan_with_bonuses
+from qrmax.planning.stage_tables import SampledModels, make_table, plan_models, plan_with_bonuses
 from qrmax.seeding import Stream
 
 
@@ -163,5 +163,5 @@ class PublishedOPSRL(PublishedBaseline, SamplingAgent):
             reward=self.config.r_min + self.config.r_span * share,
         )
         values = make_table(*self.table.values.shape)
-        self.plan_with(means, values)
+        plan_models(means, self.known_ends(), self._v_next, False, float(self.config.gamma), values)
         return values
