@@ -157,7 +157,13 @@ def test_bad_input_is_one_message_exit_code_2_and_nothing_created(
 def test_a_second_sweep_has_nothing_to_do(place: Path) -> None:
     done = run("sweep", "tiny.toml", "--json", cwd=place)
     assert done.returncode == 0
-    assert json.loads(done.stdout) == {"folder": "results/tiny", "done": 4, "failed": 0, "left": 0}
+    assert json.loads(done.stdout) == {
+        "folder": "results/tiny",
+        "done": 4,
+        "failed": 0,
+        "left": 0,
+        "given_up": 0,
+    }
     assert "4 of 4 runs are complete already" in done.stderr
 
 
@@ -193,6 +199,7 @@ def test_status_for_programs_has_all_there_is(place: Path, quickly: Callable[...
             "failed": 0,
             "left": 0,
             "begun": 0,
+            "given_up": 0,
         }
         for label in ("qrmax", "fast")
     ]
@@ -203,6 +210,7 @@ def test_status_for_programs_has_all_there_is(place: Path, quickly: Callable[...
         "done": 4,
         "failed": 0,
         "left": 0,
+        "given_up": 0,
         "damaged": [],
         "others": 0,
         "running": None,
@@ -381,6 +389,8 @@ def test_a_plan_for_programs_has_the_figures(place: Path) -> None:
         "done": 1,
         "failed": 0,
         "left": 0,
+        "given_up": 0,
+        "give_up_after": None,
         "workers": 3,
         "seconds": 0.0,
         "at_most": False,

@@ -161,7 +161,7 @@ def test_patterns_combine(tmp_path: Path) -> None:
     assert sorted(named) == ["other", "q-learning", "qrmax-rm"]  # the other one is a qrm
     done = sweep(tmp_path, *only, "--only", "agent=rmax", "--only", "seed=7", "--json")
     found = json.loads(done.stdout)
-    assert found == {"folder": "results", "done": 3, "failed": 0, "left": 0}
+    assert found == {"folder": "results", "done": 3, "failed": 0, "left": 0, "given_up": 0}
     assert "3 of 3 runs are complete already" in done.stderr
     none = sweep(tmp_path, "--only", "agent=rmax")
     assert none.returncode == 2
@@ -198,7 +198,8 @@ def test_a_run_that_fails_makes_the_exit_code_1_and_is_tried_again(tmp_path: Pat
     assert '"failed": 3' in status.stdout
     again = with_main(limit, tmp_path, *command, "--json")
     assert again.returncode == 1
-    assert json.loads(again.stdout) == {"folder": "results", "done": 0, "failed": 3, "left": 0}
+    counts = {"done": 0, "failed": 3, "left": 0, "given_up": 0}
+    assert json.loads(again.stdout) == {"folder": "results", **counts}
     assert record(tmp_path) != before
 
 

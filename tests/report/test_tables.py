@@ -123,6 +123,45 @@ def test_a_failed_run_is_not_in_the_mean_and_is_named() -> None:
     assert "3 runs each, or n if a cell has fewer" in page
 
 
+def test_runs_that_were_given_up_are_neither_missed_nor_counted() -> None:
+    rows = [*runs("rmax", (None, None, None)), *runs("qrmax", (400, None, None, 600))]
+    seeds = tuple(range(5))
+    made = table(rows, seeds=seeds, give_up_after=3)
+    page = made.markdown()
+    assert grid(page)[1][1] == f">= {BUDGET:,} (3 of 3); 2 not run"
+    assert "n = 4 of 5" in grid(page)[1][2]  # it goes on: one of its first three got there
+    assert "give_up_after = 3: if the first 3 seeds of a cell all hit the budget" in page
+    assert "- map1 exp1, qrmax: 1 missing" in page
+    assert "rmax: 2" not in page
+    assert as_frame(made)["not_run"].to_list() == [2, 0]
+    assert as_frame(made)["median"].to_list()[0] == float("inf")
+    odds = grid(page, 2)
+    assert odds[1][0] == "rmax"
+    assert odds[1][2].startswith("0.25 ")  # ties with those at the budget, loses to the others
+    before = table(rows, seeds=seeds).markdown()
+    assert "not run" not in before
+    assert "- map1 exp1, rmax: 2 missing" in before
+
+
+@pytest.mark.parametrize(
+    "steps", [(None, None), (None, 500, None)], ids=["not yet decided", "one has got there"]
+)
+def test_runs_are_missing_unless_all_of_the_first_have_hit_the_budget(steps: Any) -> None:
+    page = table(runs("rmax", steps), seeds=tuple(range(5)), give_up_after=3).markdown()
+    assert f"{5 - len(steps)} missing" in page
+    assert "not run" not in page
+
+
+def test_the_page_of_a_sampled_test_tells_how_many_runs_passed_by_accident() -> None:
+    policies = [(0.01, 0.9), (0.2, 0.5), (0.9, 0.0), (None, 0.0), (0.9, 0.0)]  # gap, success
+    rows = runs("rmax", (100, 200, 300, 400, None))
+    rows = [{**row, "gap": g, "success": s} for row, (g, s) in zip(rows, policies, strict=True)]
+    page = table(rows, tests_samples=True).markdown()
+    assert "Of the 4 runs that met it, 3 have a policy" in page
+    assert "2 of them one that never succeeds." in page
+    assert "that met it" not in table(rows).markdown()
+
+
 def test_a_run_that_others_have_is_missed() -> None:
     rows = [*runs("rmax", (100, 200, 300)), *runs("qrmax", (None, None))]
     page = table(rows).markdown()

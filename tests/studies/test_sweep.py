@@ -40,7 +40,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reference")
     path = folder / write_study(folder, QUICK)
     summary = qrmax.sweep(path, workers=1, folder=folder / "results")
-    assert summary == (folder / "results", QUICK_RUNS, 0, 0)
+    assert summary == (folder / "results", QUICK_RUNS, 0, 0, 0)
     return folder
 
 
@@ -98,7 +98,7 @@ def test_a_sweep_goes_through_the_part_that_is_asked_for(tmp_path: Path) -> None
         folder=tmp_path / "results",
         on_event=seen.append,
     )
-    assert summary[1:] == (2, 0, 0)
+    assert summary[1:] == (2, 0, 0, 0)
     ran = {(e.run.cell.problem.label, e.run.cell.label, e.run.seed) for e in seen if _ended(e)}
     # an agent with a label of its own is found by its name, too
     assert ran == {("office/map1/exp1", "other", 1), ("office/map1/exp1", "q-learning", 1)}
@@ -149,7 +149,7 @@ def test_a_run_that_raises_is_recorded_and_does_not_stop_the_others(tmp_path: Pa
     options: dict[str, Any] = {"workers": 2, "folder": tmp_path / "results"}
     events: list[Any] = []
     summary = qrmax.sweep(study.changed(cells=broken), on_event=events.append, **options)
-    assert summary[1:] == (8, 4, 0)
+    assert summary[1:] == (8, 4, 0, 0)
     failed = [event for event in events if isinstance(event, Failed)]
     assert {event.run.cell.label for event in failed} == {"other"}
     records = [data for data in record(tmp_path).values() if data["status"] == "failed"]
@@ -176,11 +176,11 @@ def test_a_run_that_has_failed_and_then_succeeds_leaves_no_trace_of_that(
         summary = qrmax.sweep(
             quick(tmp_path), only={"seed": "0"}, on_event=events.append, **options
         )
-    assert summary[1:] == (0, 6, 0)
+    assert summary[1:] == (0, 6, 0, 0)
     for data in record(tmp_path).values():
         assert "no worker could be started" in str(data["error"])
     assert sum(isinstance(event, Noted) for event in events) == 6 * 2  # each is tried three times
-    assert qrmax.sweep(quick(tmp_path), **options)[1:] == (QUICK_RUNS, 0, 0)
+    assert qrmax.sweep(quick(tmp_path), **options)[1:] == (QUICK_RUNS, 0, 0, 0)
     assert_same_results(tmp_path / "results", reference / "results")
 
 

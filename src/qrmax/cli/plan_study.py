@@ -97,6 +97,8 @@ def plan_study(
                 "done": found.done,
                 "failed": found.failed,
                 "left": found.left,
+                "given_up": found.given_up,
+                "give_up_after": study.give_up_after,
                 "workers": workers,
                 "seconds": wanted.seconds,
                 "at_most": wanted.at_most,
@@ -119,7 +121,8 @@ def plan_study(
             f"{study.training['evaluate_every']:,}",
             "stop": _rules_text(study),
             "runs": f"{len(study):,}: {found.done:,} done, {found.failed:,} failed, "
-            f"{found.left:,} left",
+            f"{found.left:,} left" + (f", {found.given_up:,} not run" if found.given_up else ""),
+            **_futility_facts(study),
             "time": f"{at_most}{duration(wanted.seconds)} with {workers} workers, {known}"
             if found.left or found.failed
             else "nothing left to run",
@@ -130,6 +133,15 @@ def plan_study(
             "results": str(folder),
         }
     )
+
+
+def _futility_facts(study: Study) -> dict[str, str]:
+    after = study.give_up_after
+    if after is None:
+        return {}
+    return {
+        "give up after": f"{after} seeds of an agent on a problem, if none of them meets the rule"
+    }
 
 
 def _warn_of_few_steps(study: Study) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from qrmax.studies.results import CellStatus, Status
 
 DAMAGED = 1
+NOT_RUN = "*"  # after the counts of a cell whose other seeds are not run
 
 
 @click.command(epilog=examples("qrmax status results/table4-as-published"))
@@ -45,6 +46,7 @@ def _print_as_json(found: Status) -> None:
             "done": found.done,
             "failed": found.failed,
             "left": found.left,
+            "given_up": found.given_up,
             "damaged": [record.id for record in found.damaged],
             "others": found.others,
             "running": None if found.owner is None else str(found.owner),
@@ -68,6 +70,11 @@ def _print_for_people(found: Status) -> None:
         f"\n{study.name}{protocol}: {found.done:,} of {len(study):,} runs done, {found.failed:,} "
         f"failed, {found.left:,} left"
     )
+    if found.given_up:
+        click.echo(
+            f"{found.given_up:,} are not run: the first {study.give_up_after} seeds there hit "
+            f"their budget (give_up_after = {study.give_up_after}); {NOT_RUN} stands for them"
+        )
     if begun := sum(cell.begun for cell in found.cells):
         click.echo(f"{begun:,} of those left have started, and resume from their checkpoints")
     if found.others:
@@ -80,6 +87,7 @@ def _cell(cell: CellStatus | None) -> str:
     """One number if all runs are done, otherwise three."""
     if cell is None:
         return "-"
+    mark = NOT_RUN if cell.given_up else ""
     if cell.failed == cell.left == 0:
-        return str(cell.done)
-    return f"{cell.done} / {cell.failed} / {cell.left}"
+        return f"{cell.done}{mark}"
+    return f"{cell.done} / {cell.failed} / {cell.left}{mark}"

@@ -85,8 +85,11 @@ def sweep(
     else:
         failed = f", {summary.failed:,} failed" if summary.failed else ""
         left = f", {summary.left:,} left" if summary.left else ""
+        not_run = ""
+        if summary.given_up:
+            not_run = f", {summary.given_up:,} not run (give_up_after = {whole.give_up_after})"
         runs = "run" if summary.done == 1 else "runs"
-        click.echo(f"{summary.folder}: {summary.done:,} {runs} done{failed}{left}")
+        click.echo(f"{summary.folder}: {summary.done:,} {runs} done{failed}{left}{not_run}")
     if not finished:
         without = " without --fresh" if options["fresh"] else ""
         click.echo(f"interrupted; the same command{without} resumes it", err=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from qrmax.errors import ParameterError, check_choice
+from qrmax.planning.auto_horizon import HARDLY_EVER
 from qrmax.report.layout import Layout
 from qrmax.studies.statistics import (
     Estimate,
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 CLOSE = 0.05
 """The largest relative deviation of a mean from its reference that counts as the same."""
+
+NEAR = 0.05
+"""The largest exact gap to the optimum of a policy that counts as close to it."""
 
 
 class Run(NamedTuple):
@@ -61,6 +65,9 @@ class Cell:
     missing: int  # expected runs without a result
     reference: float | None
     successes: tuple[float, ...] = ()  # of the last policies of right-censored runs
+    not_run: int = 0  # runs that were given up, since the first seeds all hit their budget
+    far_off: int = 0  # runs that met the rule with a policy that is not close to the optimum
+    in_vain: int = 0  # those of them whose policy hardly ever succeeds
 
     @property
     def n(self) -> int:
@@ -70,7 +77,7 @@ class Cell:
     @property
     def expected(self) -> int:
         """The number of expected runs."""
-        return self.n + self.failed + self.missing
+        return self.n + self.failed + self.missing + self.not_run
 
     @property
     def mean(self) -> float | None:
@@ -199,7 +206,10 @@ def gather(results: pl.DataFrame, layout: Layout) -> Findings:
         layout=layout,
         cells={
             (problem, label): _cell(
-                runs[problem, label], len(seeds), layout.reference.get((problem, label))
+                runs[problem, label],
+                len(seeds),
+                layout.seeds[: layout.give_up_after] if layout.give_up_after else (),
+                layout.reference.get((problem, label)),
             )
             for problem in layout.problems
             for label in layout.labels
@@ -269,18 +279,33 @@ def _runs_by_cell(results: pl.DataFrame, layout: Layout) -> Mapping[tuple[str, s
     return groups
 
 
-def _cell(runs: Sequence[Run], expected: int, reference: float | None) -> Cell:
+def _cell(
+    runs: Sequence[Run], expected: int, first: Sequence[int], reference: float | None
+) -> Cell:
+    """Aggregate the runs of a cell; `first` are the seeds that may have ended it, if any."""
     _check_each_once(runs)
     done = [run for run in runs if run.status == "done"]
     steps = _steps(done) if done else None
+    absent = expected - len(runs)
+    at_budget = {run.seed for run in done if not run.reached}
+    is_futile = bool(first) and at_budget.issuperset(first)
+    far_off = [run for run in done if run.reached and _is_far_off(run)]
     return Cell(
         steps=steps,
         summary=summarize(steps) if steps else None,
         failed=len(runs) - len(done),
-        missing=expected - len(runs),
+        missing=0 if is_futile else absent,
+        not_run=absent if is_futile else 0,
         reference=reference,
         successes=tuple(run.success for run in done if not run.reached and run.success is not None),
+        far_off=len(far_off),
+        in_vain=sum((run.success or 0.0) < HARDLY_EVER for run in far_off),
     )
+
+
+def _is_far_off(run: Run) -> bool:
+    """Whether a policy is not close to the optimum; an infinite gap is stored as none."""
+    return run.gap > NEAR if run.gap is not None else run.success is not None
 
 
 def _steps(done: Sequence[Run]) -> Steps:

@@ -41,6 +41,8 @@ class Layout:
     shows_final: bool = False  # show gap, success and return of all last policies
     evaluated: str = "by 100 rollouts"  # the evaluation of the last policies
     counts_steps: bool = True  # False if there is no rule to meet: only last policies are shown
+    tests_samples: bool = False  # whether the rule is a test of sampled returns, with its errors
+    give_up_after: int | None = None  # seeds; the rest of a cell is not run if none met the rule
     thresholds: tuple[str, ...] = ()  # problems whose runs have a stopping rule to meet
     others: tuple[str, ...] = ()  # runs of other tools, of which only the last policies are shown
 

@@ -65,6 +65,7 @@ def page(findings: Findings) -> str:
         _origin(findings),
         "\n".join(_main_table(findings)) if layout.counts_steps else "",
         "\n".join(_gaps(findings)),
+        *_accidents(findings),
         *_own_objectives(findings),
         *_at_the_end(findings),
         *_final_policies(findings),
@@ -94,6 +95,11 @@ def _origin(findings: Findings) -> str:
     text = "; ".join(parts) + "."
     if any(cell.summary and cell.summary.censored for cell in cells):
         text += " Runs that hit their budget are not in the mean; `>=` precedes the budget."
+    if any(cell.not_run for cell in cells):
+        text += (
+            f" give_up_after = {layout.give_up_after}: if the first {layout.give_up_after} seeds "
+            "of a cell all hit the budget, the rest are not run, and are in no statistic."
+        )
     return " ".join(filter(None, [text, resolution_text(findings)]))
 
 
@@ -120,6 +126,20 @@ def _gaps(findings: Findings) -> Iterator[str]:
             gaps.append(f"- {findings.layout.short_name(problem)}, {label}: {why}")
     if gaps:
         yield from ["Not all runs are in the table:", "", *gaps]
+
+
+def _accidents(findings: Findings) -> Iterator[str]:
+    """The runs that met a sampled test although their policies are not close to the optimum."""
+    if not findings.layout.tests_samples:
+        return
+    cells = findings.cells.values()
+    met = sum(len(cell.steps.reached) for cell in cells if cell.steps)
+    off, vain = sum(cell.far_off for cell in cells), sum(cell.in_vain for cell in cells)
+    yield (
+        f"The test finds no difference; that does not mean that there is none. Of the "
+        f"{counted(met, 'run')} that met it, {off:,} have a policy whose exact value is more than "
+        f"5 % below the optimum, {vain:,} of them one that never succeeds."
+    )
 
 
 def _own_objectives(findings: Findings) -> Iterator[str]:

@@ -18,6 +18,7 @@ from qrmax.studies.other_runs import first_reached, is_judged
 from qrmax.studies.problem_specs import CatalogProblem, Environment, ProblemSpec, PythonProblem
 from qrmax.studies.results import results
 from qrmax.studies.study import Study
+from qrmax.training.stopping import RULES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -139,6 +140,7 @@ def study_layout(study: Study) -> Layout:
         about=" ".join(filter(None, _about(study))),
         command=_command(study),
         seeds=study.seeds,
+        give_up_after=study.give_up_after,
         unit="steps" if study.max_episodes is None else "episodes",
         problems=study.problems,
         labels=study.agents,
@@ -162,6 +164,7 @@ def study_layout(study: Study) -> Layout:
         or any(isinstance(spec, Environment) for spec in specs.values()),
         evaluated=_evaluated(specs.values()),
         counts_steps=counts_steps,
+        tests_samples=any(RULES[rule["stop"]].sampled for rule in study.stops.values()),
         others=others,
         thresholds=thresholds,
     )

@@ -22,7 +22,8 @@ def text(findings: Findings) -> str:
     budget alone have the final policies as well: means of `gap`, `success` and `episode_return`,
     and the number of runs that have `reached` the rule. If learners have objectives of their own,
     `own_gap` is the mean final gap by that, and `own_reached` and `own_mean` are the number of runs
-    that met the rule by it and their mean steps.
+    that met the rule by it and their mean steps. With `give_up_after`, `not_run` is the number of
+    runs that were given up.
     """
     rows = list(_rows(findings))
     file = io.StringIO()
@@ -40,6 +41,8 @@ def _rows(findings: Findings) -> Iterator[dict[str, Field]]:
             cell, final = findings.cells.get((problem, label)), finals.get((problem, label))
             if cell is not None:
                 numbers = _numbers(cell)
+                if findings.layout.give_up_after is not None:
+                    numbers["not_run"] = cell.not_run
             elif final is not None:
                 numbers = _numbers_of_others(final)
             else:  # another tool's, on other problems

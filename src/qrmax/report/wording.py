@@ -95,6 +95,8 @@ def own_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
     for own in findings.own:
         after = "" if own.steps is None else f", after {estimate_text(own.steps)}"
         met = f"{own.reached} of {own.n}{after}"
+        if findings.layout.tests_samples:
+            met = ABSENT  # which would be another sample at every check
         name = findings.layout.short_name(own.problem)
         yield (name, own.label, str(own.n), share_text(own.gap), met)
 
@@ -132,7 +134,9 @@ def mean_text(cell: Cell) -> str:
             parts.append(f"{got_there}, and {missed}")
         else:
             parts.append(f">= {summary.budget:,} ({summary.censored} of {summary.n})")
-    if cell.n < cell.expected:
+    if cell.not_run:
+        parts.append(f"{cell.not_run} not run")
+    elif cell.n < cell.expected:
         parts.append(f"n = {cell.n} of {cell.expected}")
     return "; ".join(parts)
 

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from qrmax.errors import QRMaxWarning
+from qrmax.studies.futility import Futility
 from qrmax.studies.store import Store
 from qrmax.studies.study import LIMITS, Cell, RunSpec, Study
 from qrmax.studies.work import curve_as_parquet
@@ -75,12 +76,13 @@ class Estimate(NamedTuple):
 
 def estimate(study: Study, store: Store, workers: int) -> Estimate:
     """Estimate the time and the memory of the rest of a study on this machine."""
-    pace = Pace()
+    pace, futility = Pace(), Futility(study)
     for run in study.runs():
         record = store.record(run.id)
         if record.state == "done":
             pace.note(run, record.data["timing"]["total"])
-        else:
+            futility.note(run, record.data["outcome"])
+        elif futility.verdict(run) != "give up":
             pace.expect(run)
     rates: dict[str, float] = {}  # steps per second by agent's label, on its largest problem
     seconds, at_most = 0.0, False

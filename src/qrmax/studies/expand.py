@@ -7,6 +7,7 @@
     protocol = "exact"                # a built-in one, or one of [protocols] below
     max_steps = 2_000_000             # or also max_episodes; then the table counts episodes
     evaluate_every = 1000
+    give_up_after = 3                 # see `futility.py`; by default all seeds are run
     stop = { rule = "exact", within = 0.05 }
 
     [world]                           # options of every problem
@@ -182,6 +183,7 @@ class _Expansion:
             others=tuple(self.others),
             file=None,
             groups=self.groups,
+            give_up_after=self.layers.said("give_up_after"),
         )
 
     def _layers(self) -> list[Layer]:
@@ -240,6 +242,12 @@ class _Expansion:
         if self.mistakes.concern("stop", "max_steps", "evaluate_every"):
             return
         for rule in dict.fromkeys(self.rules.values()):
+            if rule.name == "budget" and "give_up_after" in self.table:
+                self.mistakes.add(
+                    "give_up_after",
+                    "contradicts the stopping rule 'budget', which no run meets: leave it out, or "
+                    "give another rule",
+                )
             if rule.name != "budget" and most // every < rule.in_a_row:
                 self.mistakes.add(
                     "stop",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qrmax.errors import warn
+from qrmax.studies.futility import Futility
 from qrmax.studies.store import Owner, Record, Store
 from qrmax.studies.study import RunSpec, Study
 from qrmax.studies.work import ROLLED_OUT
@@ -123,6 +124,7 @@ class CellStatus(NamedTuple):
     failed: int
     left: int
     begun: int  # of the remaining runs, those with a checkpoint
+    given_up: int = 0  # not run, by `give_up_after` of the study
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,11 @@ class Status:
         """The number of remaining runs."""
         return sum(cell.left for cell in self.cells)
 
+    @property
+    def given_up(self) -> int:
+        """The number of runs that are not run, by `give_up_after` of the study."""
+        return sum(cell.given_up for cell in self.cells)
+
 
 def status(path: str | os.PathLike[str], study: Study | None = None) -> Status:
     """Return the completion status of the study in a results folder, or of another one there."""
@@ -158,9 +165,16 @@ def status(path: str | os.PathLike[str], study: Study | None = None) -> Status:
     records = {record.id: record for record in store.records()}
     states: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     damaged = []
+    futility = Futility(study)
     for run in study.runs():
         record = records.pop(run.id, Record(run.id, "absent", {}))
-        states[run.cell.problem.label, run.cell.label][record.state] += 1
+        counts = states[run.cell.problem.label, run.cell.label]
+        if record.state == "done":
+            futility.note(run, record.data["outcome"])
+        elif futility.verdict(run) == "give up":
+            counts["given up"] += 1
+            continue
+        counts[record.state] += 1
         if record.state == "damaged":
             damaged.append(record)
     cells = (_cell_status(*names, counts) for names, counts in states.items())
@@ -168,5 +182,6 @@ def status(path: str | os.PathLike[str], study: Study | None = None) -> Status:
 
 
 def _cell_status(problem: str, label: str, counts: Counter[str]) -> CellStatus:
-    left = counts.total() - counts["done"] - counts["failed"]
-    return CellStatus(problem, label, counts["done"], counts["failed"], left, counts["unfinished"])
+    done, failed, given_up = counts["done"], counts["failed"], counts["given up"]
+    left = counts.total() - done - failed - given_up
+    return CellStatus(problem, label, done, failed, left, counts["unfinished"], given_up)

@@ -103,6 +103,7 @@ class Study:
     comparable: bool  # whether those were measured under the same protocol
     others: tuple[OtherRuns, ...]  # runs of other tools, for tables and curves
     groups: Mapping[str, tuple[str, ...]]  # problems to aggregate over, by the name of the group
+    give_up_after: int | None  # seeds without success after which the rest of a cell is not run
     # its name or file, as `qrmax sweep` takes it; None for a study made in Python
     file: str | None = field(compare=False)
 
@@ -118,6 +119,7 @@ class Study:
         max_steps: int | None = None,
         max_episodes: int | None = None,
         evaluate_every: int | None = None,
+        give_up_after: int | None = None,
         gamma: float | None = None,
         **keys: Any,
     ) -> None:
@@ -135,6 +137,8 @@ class Study:
             max_steps: the budget of a run in steps.
             max_episodes: its budget in episodes; tables then count episodes.
             evaluate_every: steps between two evaluations of the policy.
+            give_up_after: the number of seeds of an agent on a problem after which its other seeds
+                are not run, if none of these met the stopping rule.
             gamma: the discount factor of all agents that are not given another one.
             keys: the other keys of a study file: title, about, world, settings, on, protocols,
                 reference, comparable, others, groups. File paths are relative to the current
@@ -153,6 +157,7 @@ class Study:
             "max_steps": max_steps,
             "max_episodes": max_episodes,
             "evaluate_every": evaluate_every,
+            "give_up_after": give_up_after,
             "gamma": gamma,
             **keys,
         }
@@ -285,6 +290,7 @@ class Study:
             "others": [others.as_data() for others in self.others],
             # only if given: earlier versions of qrmax refuse what they do not know
             **({"groups": {k: list(v) for k, v in self.groups.items()}} if self.groups else {}),
+            **({"give_up_after": self.give_up_after} if self.give_up_after else {}),
         }
 
     @staticmethod
@@ -304,6 +310,7 @@ class Study:
                 "others": tuple(map(OtherRuns.of, data["others"])),
                 "file": data.get("file", f"{data['name']}.toml"),  # earlier folders lack it
                 "groups": {k: tuple(v) for k, v in data.get("groups", {}).items()},
+                "give_up_after": data.get("give_up_after"),
             }
             return Study.of_parts(**{**given, **parts})
         except (LookupError, TypeError, ValueError, AttributeError) as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from qrmax.errors import (
 from qrmax.studies.backends import Backend, Reply, make_backend
 from qrmax.studies.estimate import Pace, kind_of
 from qrmax.studies.expand import load_study
+from qrmax.studies.futility import Futility
 from qrmax.studies.outside_code import module_folders
 from qrmax.studies.problem_specs import Environment
 from qrmax.studies.store import Store
@@ -80,6 +82,14 @@ class Failed(NamedTuple):
     error: str
 
 
+class GivenUp(NamedTuple):
+    """The remaining seeds of a cell are not run, since its first ones all hit their budget."""
+
+    problem: str
+    label: str
+    runs: int  # that are not run
+
+
 class Advanced(NamedTuple):
     """A run has been checkpointed."""
 
@@ -91,7 +101,7 @@ class Waited(NamedTuple):
     """No reply has come for `POLL_SECONDS`."""
 
 
-Event = Begun | Noted | Warned | Finished | Failed | Advanced | Waited
+Event = Begun | Noted | Warned | Finished | Failed | GivenUp | Advanced | Waited
 
 
 class Summary(NamedTuple):
@@ -101,6 +111,7 @@ class Summary(NamedTuple):
     done: int  # complete, those of earlier sweeps included
     failed: int
     left: int
+    given_up: int = 0  # not run, by `give_up_after` of the study
 
 
 def default_folder(study: Study) -> Path:
@@ -250,11 +261,21 @@ class Sweep:
     checkpoint_every: float = CHECKPOINT_EVERY
     done: int = 0
     failed: int = 0
+    given_up: int = 0
     stopping: bool = False
     pace: Pace = field(default_factory=Pace)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
     _odd: set[str] = field(default_factory=set)  # problems that were warned of
     _cautions: list[str] = field(default_factory=list)  # not yet reported
+
+    @cached_property
+    def _futility(self) -> Futility:
+        return Futility(self.study)
+
+    @property
+    def total(self) -> int:
+        """The number of runs, without those that have been given up."""
+        return len(self.study) - self.given_up
 
     @cached_property
     def folders(self) -> tuple[str, ...]:
@@ -268,11 +289,13 @@ class Sweep:
             yield from self._look_at(run, todo)
         yield Begun(self.done, len(todo))
         _compile(todo)
-        waiting = iter(todo)
         while True:
+            yield from self._give_up(todo)
             while not self.stopping and len(self._under_way) < self.backend.capacity:
-                if (following := next(waiting, None)) is None:
+                ready = (run for run in todo if self._futility.verdict(run) == "run")
+                if (following := next(ready, None)) is None:
                     break
+                todo.remove(following)
                 self._begin(following)
             if not self._under_way:
                 break
@@ -280,6 +303,18 @@ class Sweep:
             yield Waited() if reply is None else self._take(*reply)
             yield from map(Warned, self._cautions)
             self._cautions.clear()
+
+    def _give_up(self, todo: list[RunSpec]) -> Iterator[GivenUp]:
+        """Take runs off the list whose cells have turned out to be futile."""
+        if self.study.give_up_after is None:
+            return
+        futile = [run for run in todo if self._futility.verdict(run) == "give up"]
+        for run in futile:
+            todo.remove(run)
+            self.given_up += 1
+            self.pace.left[kind_of(run)] -= 1
+        for (problem, label), count in Counter(map(kind_of, futile)).items():
+            yield GivenUp(problem, label, count)
 
     def stop(self) -> None:
         """Start no more runs, and have the running ones checkpointed."""
@@ -289,8 +324,8 @@ class Sweep:
 
     def summary(self) -> Summary:
         """The counts so far."""
-        left = len(self.study) - self.done - self.failed
-        return Summary(self.store.folder, self.done, self.failed, left)
+        left = self.total - self.done - self.failed
+        return Summary(self.store.folder, self.done, self.failed, left, self.given_up)
 
     def _look_at(self, run: RunSpec, todo: list[RunSpec]) -> Iterator[Event]:
         """Queue a run unless it is complete."""
@@ -300,6 +335,7 @@ class Sweep:
         if record.state == "done":
             self.done += 1
             self.pace.note(run, record.data["timing"]["total"])
+            self._futility.note(run, record.data["outcome"])
             return
         if record.state == "damaged":
             yield Noted(f"{self.store.runs / run.id}: {record.reason}; is run again ({run})")
@@ -386,6 +422,7 @@ class Sweep:
             return Failed(state.run, error)
         self.done += 1
         outcome = dict(report.data)
+        self._futility.note(state.run, outcome)
         timing = {"learning": outcome.pop("learning_seconds"), "total": state.seconds}
         origin = outcome.pop("made_by")
         self._caution(state.run, outcome.pop("oddity"))

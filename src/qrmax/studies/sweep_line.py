@@ -9,7 +9,17 @@ from qrmax.errors import warn
 from qrmax.live_line import LiveLine, Part, duration, is_watched, live_line
 from qrmax.planning.compile_notice import compile_notice
 from qrmax.studies.interrupt import interruptible
-from qrmax.studies.sweep import Advanced, Begun, Event, Failed, Finished, Noted, Sweep, Warned
+from qrmax.studies.sweep import (
+    Advanced,
+    Begun,
+    Event,
+    Failed,
+    Finished,
+    GivenUp,
+    Noted,
+    Sweep,
+    Warned,
+)
 
 
 def follow_sweep(
@@ -63,6 +73,12 @@ class SweepLine:
                 self._count(run.id, trained)
             case Failed(run=run, error=error):
                 self.line.say(f"failed: {run} ({run.id}): {_reason(error)}")
+            case GivenUp(problem=problem, label=label, runs=runs):
+                after = self.sweep.study.give_up_after
+                self.line.say(
+                    f"{label} on {problem}: the first {after} runs hit their budget; {runs} more "
+                    f"are not run (give_up_after = {after})"
+                )
             case Finished(run=run, outcome=outcome, seconds=seconds):
                 self._count(run.id, outcome["trained"])
                 self._trained.pop(run.id)
@@ -85,20 +101,20 @@ class SweepLine:
     def parts(self) -> list[Part]:
         """The parts of the line, in order; `rank` is their priority."""
         sweep = self.sweep
-        parts = [Part(f"{sweep.done + sweep.failed:,} of {len(sweep.study):,} runs")]
+        parts = [Part(f"{sweep.done + sweep.failed:,} of {sweep.total:,} runs")]
         if sweep.failed:
             parts.append(Part(f"{sweep.failed:,} failed", 1, "red"))
         working = time.monotonic() - (self._since or self.line.began)
         parts.append(Part(f"{self._steps / max(working, 0.1):,.0f} steps/s", 4))
         parts.append(Part(duration(self.line.elapsed), 3))
         left = sweep.pace.seconds_left(sweep.backend.workers)
-        if left is not None and sweep.done + sweep.failed < len(sweep.study):
+        if left is not None and sweep.done + sweep.failed < sweep.total:
             parts.append(Part(f"{duration(left)} left", 2))
         return parts
 
     @property
     def _share(self) -> float:
-        return (self.sweep.done + self.sweep.failed) / len(self.sweep.study)
+        return (self.sweep.done + self.sweep.failed) / self.sweep.total
 
     def _count(self, run_id: str, trained: int) -> None:
         # a resumed run's first report includes the unknown number of steps of earlier sweeps
