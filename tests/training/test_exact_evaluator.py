@@ -6,6 +6,7 @@ import math
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import qrmax
 from qrmax.errors import ModelError
+from qrmax.planning import policy_evaluation
 from qrmax.problems.simulator import Simulator
 from qrmax.seeding import stream
 from qrmax.training import exact_evaluator
@@ -181,9 +183,9 @@ def test_a_policy_that_was_changed_is_compared_anew() -> None:
 def test_a_policy_that_stays_the_same_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     evaluator, evaluated = ExactEvaluator(corridor(), 0.9), []
 
-    def evaluate(problem: qrmax.Problem, policy: np.ndarray, gamma: float) -> qrmax.Evaluation:
+    def evaluate(problem: qrmax.Problem, policy: np.ndarray, *rest: float, **more: bool) -> Any:
         evaluated.append(policy)
-        return qrmax.evaluate(problem, policy, gamma)
+        return policy_evaluation.evaluate(problem, policy, *rest, **more)
 
     monkeypatch.setattr(exact_evaluator, "evaluate", evaluate)
     policy = fetching(evaluator.problem)

@@ -57,7 +57,7 @@ RULE_SETTINGS = {  # the names of options, and those of the rules' settings
         "qrmax run office/map1/exp1 --log runs/exp1 --export policy.json",
         "qrmax run --resume rmax.run --max-steps 5000000",
         "qrmax run office/map0/exp0 --agent ucbvi-b-rm --horizon 50",
-        "qrmax run office/map0/exp0 --agent psrl --horizon auto --evaluation-gamma 0.9",
+        "qrmax run office/map0/exp0 --agent psrl --horizon auto --max-steps 50000",
         "qrmax run continuous/line/ab --agent bucket-qrmax-rm --set grid=20",
         "qrmax run --map my.txt --task my.toml --stop nominal --json",
         "qrmax run --env CliffWalking-v1 --task 'F goal' --labelling mine:labels",

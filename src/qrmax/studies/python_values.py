@@ -9,7 +9,7 @@ from typing import Any
 
 from qrmax.agents.base import Agent, AgentConfig
 from qrmax.agents.outside import agent_source
-from qrmax.training.stopping import StoppingRule
+from qrmax.training.stopping import StoppingRule, rule_as_data
 
 
 def as_file_value(value: Any) -> Any:
@@ -24,7 +24,8 @@ def as_file_value(value: Any) -> Any:
     if isinstance(value, AgentConfig):
         return {"agent": _reference(value.agent), **_fields(value)}
     if isinstance(value, StoppingRule):
-        return {"rule": value.name, **_fields(value)}
+        data = rule_as_data(value)
+        return {"rule": data.pop("stop"), **data}
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:  # a NumPy scalar
