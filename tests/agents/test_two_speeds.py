@@ -32,6 +32,8 @@ agent_settings = st.fixed_dictionaries(
         "gamma": st.sampled_from([0.5, 0.9, 0.95]),
         "t_env": st.integers(1, 4),
         "t_task": st.integers(1, 3),
+        "t_min": st.integers(1, 4),
+        "growth": st.sampled_from([1, 30, 10_000]),
         "r_max": st.sampled_from([0.0, 1.0, 1000.0]),
         "v_max": st.sampled_from([None, 0.0, 3.0]),
         "tolerance": st.sampled_from([1e-5, 1e-2, 1e-12]),

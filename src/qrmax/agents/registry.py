@@ -67,6 +67,8 @@ _HOME = {  # in the paper's order
     "ucbvi-b-published": "episodic.published_baselines.PublishedUCBVIB",
     "ucbvi-h-published": "episodic.published_baselines.PublishedUCBVIH",
     "opsrl-published": "episodic.published_baselines.PublishedOPSRL",
+    "qr-ucb": "revising.qr_ucb.QRUCB",
+    "qr-ucb-rm": "revising.qr_ucb.QRUCBRM",
     "bucket-qrmax": "buckets.bucket_qrmax.BucketQRMax",
     "bucket-qrmax-rm": "buckets.bucket_qrmax.BucketQRMaxRM",
     "bucket-rmax": "buckets.bucket_rmax.BucketRMax",
