@@ -165,10 +165,12 @@ def check_range(
         raise ParameterError(f"{name} is {shown(value)}; allowed: numbers {allowed}".rstrip())
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raise a `ParameterError` that names the parameter unless it is a positive integer."""
-    if not (_is_a(Integral, value) and 1 <= value <= MOST):
-        raise ParameterError(f"{name} is {shown(value)}; allowed: whole numbers from 1 to {MOST}")
+def check_count(name: str, value: Any, *, at_least: int = 1, at_most: int = MOST) -> None:
+    """Raise a `ParameterError` that names the parameter unless it is an integer in this range."""
+    if not (_is_a(Integral, value) and at_least <= value <= at_most):
+        raise ParameterError(
+            f"{name} is {shown(value)}; allowed: whole numbers from {at_least} to {at_most}"
+        )
 
 
 def check_flag(name: str, value: Any) -> None:

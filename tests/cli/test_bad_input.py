@@ -63,7 +63,10 @@ PLAN = ("plan", "office/map1/exp1")
         (["solve", "office/map1/exp1", "--map", "map2"], "already has a map"),
         (["solve", "office/map1/exp1", "--task", "exp2"], "give office/map1 and --task."),
         (["solve", "frozen-lake/ab", "--task", "F A"], "give frozen-lake and --task."),
-        (["solve", "river-swim/patrol", "--slip", "0"], "for office, warehouse and frozen-lake"),
+        (
+            ["solve", "river-swim/patrol", "--slip", "0"],
+            "for office, warehouse, frozen-lake and random-office",
+        ),
         *(([*SOLVE, "--gamma", g], f"gamma is {float(g)}") for g in ("0", "1", "1.5", "nan")),
         *(([*SOLVE, "--slip", p], f"slip is {p}") for p in ("-0.1", "1.1", "nan")),
         ([*SOLVE, "--slip", "x"], "'x' is not a valid float"),

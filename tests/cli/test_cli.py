@@ -123,6 +123,21 @@ def test_show_map_draws_the_start_and_explains_the_tiles() -> None:
     assert "good_coffee" in facts["propositions"]
 
 
+def test_a_generated_problem_is_listed_shown_and_solved() -> None:
+    listed = answer("list", "worlds")
+    assert "random-office/SEED; any whole number is a seed, such as random-office/1099" in listed
+    assert "width=drawn from the seed, height=drawn from the seed" in listed
+    assert "random-mdp/1000" in json.loads(answer("list", "worlds", "--json"))["worlds"]
+    problem = qrmax.make("random-office/3")
+    shown = answer("show", "map", "random-office/3")
+    assert f"{problem.world.width} columns x {problem.world.height} rows" in shown
+    assert problem.machine.description in answer("show", "task", "random-office/3")
+    solved = json.loads(answer("solve", "random-office/3", "--width", "5", "--json"))
+    assert solved["states"] == 5 * problem.world.height
+    refused = run("show", "map", "random-mdp/3")
+    assert (refused.returncode, "has no map to show" in refused.stderr) == (2, True)
+
+
 def test_show_map_draws_a_png_file(tmp_path: Path) -> None:
     done = run("show", "map", "map1", "-o", "map.png", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
@@ -273,6 +288,8 @@ def test_the_completion_script_is_valid_and_completes_problems() -> None:
         ("qrmax show task e", "plain,exp5"),
         ("qrmax show map my.t", "file,my.t"),
         ("qrmax so", "plain,solve"),
+        ("qrmax solve random-o", "plain,random-office/0"),
+        ("qrmax solve random-office/109", "plain,random-office/1099"),
     ],
 )
 def test_the_shell_completes_names_and_files(words: str, completed: str) -> None:

@@ -326,7 +326,10 @@ def test_a_saved_run_in_buckets_goes_on_as_if_it_had_not_stopped(tmp_path: Path)
     [
         ([*LINE[:1], "--agent", "qrmax"], "for real-valued observations there are: bucket-qrmax"),
         (["office/map1/exp1", "--agent", "bucket-qrmax"], "for discrete states there are"),
-        ([*LINE, "--slip", "0.1"], "--slip is for office, warehouse and frozen-lake worlds."),
+        (
+            [*LINE, "--slip", "0.1"],
+            "--slip is for office, warehouse, frozen-lake and random-office worlds.",
+        ),
         (["office/map1/exp1", "--noise", "0.1"], "--noise is for continuous worlds."),
         ([*LINE, "--noise", "-1"], "noise is -1"),
         ([*LINE, "--stop", "exact"], "are evaluated by sampling"),

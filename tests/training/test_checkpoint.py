@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import qrmax
 from qrmax.errors import CheckpointError, ModelError, SourceError
 from qrmax.training import checkpoint
-from qrmax.training.stopping import Exact, Nominal, Welch
+from qrmax.training.stopping import Exact, Nominal, Stays, Welch
 from random_problems import problems
 from small_runs import (
     LEARNERS,
@@ -160,6 +160,16 @@ def test_a_break_at_a_check_or_beside_it_changes_nothing(name: str, stop: Any) -
         assert_same_run(with_breaks(LEARNERS[name], corridor(), breaks, **options), whole)
     all_at_once = sorted(step for step in around if step < whole.trained)
     assert_same_run(with_breaks(LEARNERS[name], corridor(), all_at_once, **options), whole)
+
+
+def test_a_break_changes_nothing_of_what_stays() -> None:
+    options = {"seed": 2, "evaluate_every": 20, "stop": Stays(within=0.2), "max_steps": 2000}
+    learner = LEARNERS["qrmax"]
+    whole = learner.train(corridor(), **options)
+    assert (whole.reason, whole.trained) == ("stays", 2000)
+    assert 20 < whole.steps < 1900
+    breaks = [7, whole.steps - 1, whole.steps, whole.steps + 1, 1999]
+    assert_same_run(with_breaks(learner, corridor(), breaks, **options), whole)
 
 
 @pytest.mark.filterwarnings("ignore:horizon is .*:qrmax.QRMaxWarning")

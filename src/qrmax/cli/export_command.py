@@ -97,9 +97,9 @@ def _export_policy(output: Path, reader: Path | None) -> None:
     if run is None:
         raise click.UsageError("Which run? As in qrmax export SOME.run -o FILE.json.")
 
-    from qrmax.worlds.catalog import all_names
+    from qrmax.worlds.catalog import is_world
 
-    if run in all_names() and not Path(run).exists():
+    if is_world(run) and not Path(run).exists():
         raise click.UsageError(
             f"{run} is a problem, which goes into FILE.drn; FILE.json is for runs: "
             f"qrmax export {run} -o {output.with_suffix('.drn')}"

@@ -80,7 +80,7 @@ def _overview() -> None:
     patterns = [
         name
         for world in worlds()
-        for name in ([world.pattern] if world.chooses_map else world.problem_names())
+        for name in ([world.pattern] if world.names_place else world.problem_names())
     ]
     own = [name for name in tasks if "/" not in name]
     others = len(tasks) - len(own)
@@ -148,6 +148,8 @@ def _list_worlds() -> None:
 
 def _problems(world: World[AnyProblem]) -> str:
     """The problems of a world, in a line."""
+    if world.seeds:
+        return f"{world.pattern}; any whole number is a seed, such as {world.problem_names()[-1]}"
     if world.maps is None or not world.chooses_map:
         return ", ".join(world.problem_names())
     tasks = [task for task in world.tasks if "/" not in task]

@@ -46,10 +46,14 @@ def names_or_files(names: list[str], incomplete: str) -> list[str | CompletionIt
 
 
 def _complete_problem(_: Any, __: Any, incomplete: str) -> list[str]:
-    """Complete the name of a problem."""
-    from qrmax.worlds.catalog import all_names
+    """Complete the name of a problem; of a generator's hundreds, once its own name is there."""
+    from qrmax.worlds.world_registry import worlds
 
-    return [name for name in all_names() if name.startswith(incomplete)]
+    names = []
+    for world in worlds():
+        drawn = world.seeds and not incomplete.startswith(f"{world.name}/")
+        names += world.problem_names()[: 1 if drawn else None]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _complete_agent(_: Any, __: Any, incomplete: str) -> list[str]:

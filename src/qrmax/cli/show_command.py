@@ -34,7 +34,10 @@ def show() -> None:
 @show.command(
     name="map",
     epilog=examples(
-        "qrmax show map map1", "qrmax show map my.txt -o my.svg", "qrmax show map corridor -o c.pdf"
+        "qrmax show map map1",
+        "qrmax show map my.txt -o my.svg",
+        "qrmax show map corridor -o c.pdf",
+        "qrmax show map random-office/3",
     ),
 )
 @click.argument("name", metavar="MAP", shell_complete=complete_map)
@@ -46,7 +49,7 @@ def show() -> None:
 )
 @as_json
 def show_map(name: str, output: Path | None, as_json: bool) -> None:
-    """Show MAP: the name of a built-in one, or your own file."""
+    """Show MAP: the name of a built-in one, your own file, or the name of a problem on a map."""
     kind = None if output is None else picture_format(output)
     from qrmax.worlds.map_catalog import any_map, cell_size
     from qrmax.worlds.picture import write

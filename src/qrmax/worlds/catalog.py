@@ -1,4 +1,4 @@
-"""Problems by name: WORLD/TASK, or WORLD/MAP/TASK if a world has several maps."""
+"""Problems by name: WORLD/TASK, WORLD/MAP/TASK if a world has several maps, or WORLD/SEED."""
 
 from __future__ import annotations
 
@@ -56,12 +56,15 @@ def make(
     ContinuousProblem('continuous/line/ab': 20 x 1 cells x 3 task states, 2 actions)
     >>> make("warehouse/deliver", size=4)
     Problem('warehouse/deliver': 16 states x 3 task states, 5 actions)
+    >>> make("random-office/17").name  # drawn from the seed 17, task included
+    'random-office/17'
 
     Args:
         name: the name of a problem (`qrmax list worlds` shows them), or a `World`. A world that is
             not registered is named by its module, as in "my_module:POND/fetch". If None, an Office
             world is made from a map and a task.
-        map: if the name has none, a map by its name, the path of your own file, or a `GridMap`.
+        map: if the name has none, a map by its name, the path of your own file, or a `GridMap`; for
+            a generator of problems, the seed.
         task: if the name has none, a task by its name, the path of your own file, a formula, or a
             `RewardMachine`.
         options: options of the world, such as slip=0.1; `qrmax list worlds` shows the defaults.
@@ -115,8 +118,8 @@ def unknown_problem(
 
 
 def all_propositions() -> set[str]:
-    """Return the propositions of all worlds."""
-    return {name for world in worlds() for name in _propositions(world)}
+    """Return the propositions of all worlds but generators, which have others for each seed."""
+    return {name for world in worlds() if not world.seeds for name in _propositions(world)}
 
 
 def kinds_of_options() -> list[type[Options]]:
@@ -128,7 +131,7 @@ def worlds_with(option: str) -> list[str]:
     """Return the names of the worlds that have this option.
 
     >>> worlds_with("slip")
-    ['office', 'warehouse', 'frozen-lake']
+    ['office', 'warehouse', 'frozen-lake', 'random-office']
     """
     return [world.name for world in worlds() if option in world.options.names()]
 
@@ -177,7 +180,7 @@ class ParsedName(NamedTuple):
     """The parts of the name of a problem."""
 
     world: World[AnyProblem]
-    map: str | None
+    map: str | None  # or a seed
     task: str | None
 
 
@@ -185,8 +188,8 @@ class ProblemParts(NamedTuple):
     """The parts of a problem, without the options."""
 
     world: World[AnyProblem]
-    map: AnyMap | None
-    task: AnyTask
+    map: AnyMap | None  # or a seed
+    task: AnyTask | None  # None: that of the seed
 
 
 def parse_name(name: object) -> ParsedName | None:
@@ -204,7 +207,7 @@ def parse_name(name: object) -> ParsedName | None:
         return None
     world_name = max(fitting, key=len)
     world, rest = find_world(world_name), name.removeprefix(world_name).removeprefix("/")
-    place, _, task = rest.partition("/") if world.chooses_map else ("", "", rest)
+    place, _, task = rest.partition("/") if world.names_place else ("", "", rest)
     return ParsedName(world, place or None, task or None)
 
 
@@ -244,22 +247,22 @@ def _complete(
     grid = parsed.map if given_map is None else given_map
     task = parsed.task if given_task is None else given_task
     parsed.world.check_map(given_map)
-    if grid is None and parsed.world.chooses_map:
-        raise _missing("map", parsed, name)
-    if task is None:
+    if grid is None and parsed.world.names_place:
+        raise _missing("seed" if parsed.world.seeds else "map", parsed, name)
+    if task is None and not parsed.world.seeds:
         raise _missing("task", parsed, name)
     return ProblemParts(parsed.world, grid, task)
 
 
 def _missing(what: str, parsed: ParsedName, name: str | None) -> ParameterError:
-    """The error of a problem without a map or a task."""
+    """The error of a problem without a map, a seed or a task."""
     said = f"no {what} is given" if name is None else f"{name!r} names no {what}"
     names = parsed.world.problem_names()
     fitting = [each for each in names if each.startswith(f"{name}/")] or names
-    whole = f"such as {fitting[0]!r}" if parsed.world.chooses_map and names else ""
+    whole = f"such as {fitting[0]!r}" if parsed.world.names_place and names else ""
     whole = whole or " or ".join(map(repr, names))
     give = f"give the whole name, {whole}, or" if whole else "give"
-    return ParameterError(f"{said}: {give} {what}=...")
+    return ParameterError(f"{said}: {give} {'map' if what == 'seed' else what}=...")
 
 
 def _propositions(world: World[AnyProblem]) -> Iterable[str]:

@@ -166,15 +166,20 @@ def load_map(map: str | os.PathLike[str]) -> GridMap:  # noqa: A002 (people call
 
 
 def slippery_moves(
-    targets: NDArray[np.int32], *, slip: float, slips: str, blocked_moves_slip: bool
+    targets: NDArray[np.int32],
+    *,
+    slip: float | NDArray[np.float64],
+    slips: str,
+    blocked_moves_slip: bool,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Successor lists `[s, a, k]` and their probabilities on a map with these `targets[s, a]`.
 
     The intended move happens with probability 1 - `slip`; otherwise one of the other directions
-    that `slips` allows, uniformly. A move into a wall stays in its cell; it slips only if
-    `blocked_moves_slip`.
+    that `slips` allows, uniformly. `slip` may differ by state, `[s]`. A move into a wall stays in
+    its cell; it slips only if `blocked_moves_slip`.
     """
-    check_range("slip", slip, at_least=0.0, at_most=1.0)
+    for extreme in (slip.min(), slip.max()) if isinstance(slip, np.ndarray) else (slip,):
+        check_range("slip", extreme, at_least=0.0, at_most=1.0)
     check_choice("slips", slips, SLIPS)
     n_states, n_actions = targets.shape
     turns = (0, 1, 3) if slips == "perpendicular" else (0, 1, 2, 3)  # 0 is the intended move
@@ -194,7 +199,7 @@ def slippery_moves(
 def grid_mdp(
     grid: GridMap,
     *,
-    slip: float,
+    slip: float | NDArray[np.float64],
     slips: str,
     blocked_moves_slip: bool,
     decoration_penalty: float,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
+from qrmax.errors import ParameterError
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import TaskSource
+from qrmax.worlds.catalog import make, parse_name
 from qrmax.worlds.grid import GridMap
 from qrmax.worlds.map_folder import MapFolder
 from qrmax.worlds.world import AnyProblem, World
@@ -22,9 +26,16 @@ def other_map_names() -> list[str]:
 def any_map(name: str | os.PathLike[str]) -> GridMap:
     """Return the map of any world by its name, such as "map1" or "frozen-lake", or your own file.
 
-    >>> any_map("frozen-lake").width
-    10
+    The name of a problem will do, too, and is that of its map.
+
+    >>> any_map("frozen-lake").width, any_map("random-office/3").name
+    (10, 'random-office-3')
     """
+    if _names_problem(name):
+        made: Any = make(str(name))
+        if not isinstance(made.world, GridMap):
+            raise ParameterError(f"{made.name!r} has no map to show")
+        return made.world
     return _maps(_world_of(name)).load(name)
 
 
@@ -54,6 +65,12 @@ def _world_of(name: str | os.PathLike[str]) -> World[AnyProblem]:
     """The world whose map this is; a file belongs to the Office."""
     owners = [world for world in worlds() if world.maps and str(name) in world.maps.names()]
     return owners[0] if owners else find_world(DEFAULT)
+
+
+def _names_problem(name: str | os.PathLike[str]) -> bool:
+    """Whether this is the whole name of a problem, and not that of a map or a file."""
+    parsed = None if Path(name).exists() else parse_name(name)
+    return parsed is not None and (parsed.task is not None or bool(parsed.world.seeds))
 
 
 def _maps(world: World[AnyProblem]) -> MapFolder:

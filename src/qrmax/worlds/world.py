@@ -7,17 +7,20 @@ all derived from its `World`.
     name         of a problem                      Gymnasium id
     river-swim   river-swim/patrol                 qrmax/RiverSwim-patrol-v0
     office       office/map1/exp5                  qrmax/Office-map1-exp5-v0
+    random-mdp   random-mdp/17                     qrmax/RandomMdp-17-v0
+
+The problems of a world with `seeds`, such as the last, are drawn from a seed, task included.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from qrmax.errors import ParameterError, shown
+from qrmax.errors import MOST, ParameterError, shown
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.machines.task_files import AnyTask, load_task, task_names
 from qrmax.outside_errors import refused_call
@@ -43,11 +46,14 @@ class World(Generic[Made]):
     Args:
         name: the first part of the names of its problems, such as "river-swim".
         make: a function of the task (a `RewardMachine`), the options and the name of the problem,
-            and before these, in a world with maps, of the map (a `GridMap`); returns a problem.
+            and before these, in a world with maps, of the map (a `GridMap`), in one with seeds of
+            the seed (the task is then None unless the user gives one); returns a problem.
         options: the dataclass of its options; see `qrmax.Options`.
         tasks: its own tasks by name: a formula, the path of a file, the name of a built-in task, or
             a `RewardMachine`. One named MAP/TASK replaces TASK on that map.
         maps: its maps, if any, as a `MapFolder`.
+        seeds: for a generator of problems, the seeds whose problems are listed. Names are
+            WORLD/SEED, with any whole number from 0 on as a seed.
         continuous: whether it makes a `ContinuousProblem`.
         meaning_of_none: the effective value of options whose default is None, for the help.
         env_id: the Gymnasium id without task and version; "qrmax/RiverSwim" for "river-swim".
@@ -71,6 +77,7 @@ class World(Generic[Made]):
     options: type[Options] = NoOptions
     tasks: Mapping[str, AnyTask] = field(default_factory=dict)
     maps: MapFolder | None = None
+    seeds: Sequence[int] = ()
     continuous: bool = False
     meaning_of_none: Mapping[str, object] = field(default_factory=dict)
     env_id: str = ""
@@ -88,8 +95,10 @@ class World(Generic[Made]):
                 f"world {self.name!r}: make is {shown(self.make)}; needed: a function of the task, "
                 "the options and the name that returns a problem"
             )
-        grid = () if self.maps is None else ("map",)
-        if refused := refused_call(self.make, *grid, "task", "options", "name"):
+        if self.maps is not None and self.seeds:
+            raise ParameterError(f"world {self.name!r} has maps and seeds; allowed: one of them")
+        place = ("map",) if self.maps is not None else ("seed",) if self.seeds else ()
+        if refused := refused_call(self.make, *place, "task", "options", "name"):
             raise ParameterError(f"world {self.name!r}: {refused}")
         _ = self.source  # hashed now, as the file may be edited later
         try:
@@ -128,24 +137,33 @@ class World(Generic[Made]):
         return self.maps is not None and self.maps.default is None
 
     @property
+    def names_place(self) -> bool:
+        """Whether names of problems include a map or a seed, after that of the world."""
+        return self.chooses_map or bool(self.seeds)
+
+    @property
     def pattern(self) -> str:
         """The form of the names of its problems."""
+        if self.seeds:
+            return f"{self.name}/SEED"
         return f"{self.name}/MAP/TASK" if self.chooses_map else f"{self.name}/TASK"
 
     def problem_names(self) -> list[str]:
         """Return the names of its problems, each of them an argument of `make`."""
+        if self.seeds:
+            return [f"{self.name}/{seed}" for seed in self.seeds]
         tasks = [task for task in self.tasks if "/" not in task]
         places = self.maps.names() if self.maps and self.chooses_map else [""]
         parts = [(self.name, place, task) for place in places for task in tasks]
         return ["/".join(filter(None, each)) for each in parts]
 
     def knows_task(self, task: str) -> bool:
-        """Whether a task may be part of the name of a problem; any may if the name has a map."""
-        return self.chooses_map or task in self.tasks or self._of_family(task) in task_names()
+        """Whether a task may be part of the name of a problem; any may after a map or a seed."""
+        return self.names_place or task in self.tasks or self._of_family(task) in task_names()
 
     def check_map(self, given: AnyMap | None) -> None:
         """Raise a `ParameterError` if a map is given to a world without a choice of maps."""
-        if given is not None and self.maps is None:
+        if given is not None and self.maps is None and not self.seeds:
             raise ParameterError(f"{self.name!r} has a map already; leave out map=...")
 
     def task(self, task: AnyTask, grid: GridMap | None = None) -> RewardMachine:
@@ -166,21 +184,28 @@ class World(Generic[Made]):
         self,
         *,
         map: AnyMap | None = None,  # noqa: A002 (people call it a map)
-        task: AnyTask,
+        task: AnyTask | None = None,
         **options: Any,
     ) -> Made:
         """Return a problem of this world.
 
         Args:
             map: a map of the world by its name, a file by its path, or a `GridMap`; in a world
-                without maps None.
-            task: a task by its name, a formula, a file by its path, or a `RewardMachine`.
+                with seeds the seed; in any other None.
+            task: a task by its name, a formula, a file by its path, or a `RewardMachine`. In a
+                world with seeds it may be left out.
             options: values of the world's options.
         """
-        grid = self._grid(map)
-        machine = self.task(task, grid)
-        place = () if grid is None else (grid,)
-        made = self.make(*place, machine, self.options.of(options), self._name(grid, machine))
+        read = self.options.of(options)
+        if self.seeds:
+            seed = as_seed(map, self.name)
+            own = None if task is None else self.task(task)
+            made = self.make(seed, own, read, self._drawn_name(seed, own))
+        else:
+            grid = self._grid(map)
+            machine = self._needed_task(task, grid)
+            place = () if grid is None else (grid,)
+            made = self.make(*place, machine, read, self._name(grid, machine))
         wanted = ContinuousProblem if self.continuous else Problem
         if not isinstance(made, wanted):
             raise ParameterError(
@@ -216,6 +241,14 @@ class World(Generic[Made]):
             machine.name = name  # the name in this world replaces that of a formula or file
         return machine
 
+    def _needed_task(self, task: AnyTask | None, grid: GridMap | None) -> RewardMachine:
+        if task is None:
+            raise ParameterError(f"no task is given; {self.name!r} has: {', '.join(self.tasks)}")
+        return self.task(task, grid)
+
+    def _drawn_name(self, seed: int, task: RewardMachine | None) -> str:
+        return f"{self.name}/{seed}" + ("" if task is None else f"/{task.name}")
+
     def _grid(self, given: AnyMap | None) -> GridMap | None:
         self.check_map(given)
         if self.maps is None:
@@ -231,3 +264,16 @@ class World(Generic[Made]):
         if grid is None or self.maps is None or grid.name == self.maps.default:
             return f"{self.name}/{task}"
         return f"{self.name}/{grid.name}/{task.removeprefix(f'{grid.name}/')}"
+
+
+def as_seed(given: object, world: str) -> int:
+    """Return the seed in the name of a problem; a `ParameterError` unless it is a whole number.
+
+    >>> as_seed("17", "random-mdp")
+    17
+    """
+    text = str(given)
+    if not (text.isascii() and text.isdecimal() and text == str(int(text))) or int(text) > MOST:
+        said = f"{world!r} names no seed" if given is None else f"seed is {shown(given)}"
+        raise ParameterError(f"{said}; allowed: whole numbers from 0 to {MOST}, as in '{world}/17'")
+    return int(text)

@@ -28,6 +28,8 @@ _HOME = {  # module by name; its attribute WORLD is the world
     "river-swim": "river_swim",
     "warehouse": "warehouse",
     "frozen-lake": "frozen_lake",
+    "random-office": "random_office",
+    "random-mdp": "random_mdp",
     "continuous/frozen-lake": "continuous_lake",
     "continuous/line": "line",
     "continuous/corridor": "corridor",
