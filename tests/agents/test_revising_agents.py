@@ -81,6 +81,39 @@ def test_a_row_is_shrunk_towards_the_successors_of_all_actions() -> None:
     assert rows.base[1].tolist() == [0.0, np.inf]  # RIGHT was tried once
 
 
+def test_sampled_rows_are_those_of_the_posterior() -> None:
+    """Mean and variance of a Dirichlet distribution, within five standard errors."""
+    agent = revising(trial("qr-psrl", idle(), t_min=2))
+    for x in (1, 1, 1, 0, 2):
+        agent.update(1, 0, LEFT, step_to(x))
+    shape = np.array([3.0, 1.0, 1.0]) + agent.alpha / 3
+    draws, rows = np.empty((2000, 3)), agent.planner.rows
+    for i in range(len(draws)):
+        agent.counted[1, LEFT] = -1
+        assert agent.estimate() == 1
+        draws[i] = rows.prob[1, LEFT, :3]
+    mean, total = shape / shape.sum(), shape.sum()
+    variance = mean * (1.0 - mean) / (total + 1.0)
+    assert draws.sum(axis=1) == pytest.approx(1.0)
+    assert (np.abs(draws.mean(axis=0) - mean) < 5.0 * np.sqrt(variance / len(draws))).all()
+    np.testing.assert_allclose(draws.var(axis=0), variance, rtol=0.2)
+    assert not rows.radius.any()
+
+
+def test_rows_are_sampled_again_when_they_are_due_and_not_before() -> None:
+    agent = revising(trial("qr-psrl", idle(), t_min=2, redraw=50))
+    for s in (1, 2):
+        for x in (0, 3, 3):
+            agent.update(s, 0, LEFT, step_to(x))
+    rows, drawn = agent.planner.rows, agent.planner.rows.prob.copy()
+    while agent.t < 49:
+        agent.update(2, 0, LEFT, step_to(3))
+    assert (rows.prob[1] == drawn[1]).all()
+    assert (rows.prob[2, LEFT] != drawn[2, LEFT]).any()  # it has twice as many samples, and more
+    agent.update(2, 0, LEFT, step_to(3))
+    assert (rows.prob[1, LEFT, :2] != drawn[1, LEFT, :2]).all()
+
+
 # --- thresholds
 
 

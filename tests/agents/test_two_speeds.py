@@ -33,6 +33,7 @@ agent_settings = st.fixed_dictionaries(
         "t_env": st.integers(1, 4),
         "t_task": st.integers(1, 3),
         "t_min": st.integers(1, 4),
+        "redraw": st.sampled_from([1, 7, 500]),
         "growth": st.sampled_from([1, 30, 10_000]),
         "r_max": st.sampled_from([0.0, 1.0, 1000.0]),
         "v_max": st.sampled_from([None, 0.0, 3.0]),

@@ -88,7 +88,7 @@ def test_the_kernel_finds_what_the_dual_says(
     assert prob @ gain - 1e-9 <= found <= gain.max() + 1e-9
 
 
-@pytest.mark.parametrize("name", ["qr-ucb", "qr-ucb-rm"])
+@pytest.mark.parametrize("name", ["qr-ucb", "qr-ucb-rm", "qr-psrl"])
 @given(
     problem=problems(NON_NEGATIVE) | problems(ANY_SIGN),
     steps=st.integers(1, 120),
@@ -99,7 +99,7 @@ def test_the_plan_of_an_agent_is_the_fixed_point(
     name: str, problem: object, steps: int, t_min: int
 ) -> None:
     assume(problem.start()[~problem.done()].any())
-    assume(name == "qr-ucb" or not problem.machine.is_stochastic)
+    assume(name != "qr-ucb-rm" or not problem.machine.is_stochastic)
     told = {"gamma": 0.5, "t_min": t_min, "r_max": 1000.0, "tolerance": 1e-12}
     agent = trial(name, problem, **told).rush(steps).agent
     assert isinstance(agent, RevisingAgent)

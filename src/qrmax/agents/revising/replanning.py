@@ -21,11 +21,13 @@ def threshold_at(t: int, t_min: int, growth: int) -> int:
     return t_min + (t // growth).bit_length()
 
 
-def next_due(t: int, growth: int) -> int:
+def next_due(t: int, growth: int, every: int | None = None) -> int:
     """The time of the next timed replanning: no later than the threshold grows.
+
+    `every` is the number of steps between two, if it is fixed.
 
     >>> next_due(0, 10_000), next_due(9_950, 10_000), next_due(10_000, 10_000)
     (100, 10000, 10200)
     """
     grows = growth << (t // growth).bit_length()
-    return min(t + max(EVERY, int(SHARE * t)), grows)
+    return min(t + (max(EVERY, int(SHARE * t)) if every is None else every), grows)

@@ -93,7 +93,7 @@ class RevisingAgent(Tabular):
 
     factored = True
     loop = staticmethod(step_loops.explore_rows)
-    beside_loop = ("estimate", "retune")  # when it replans
+    beside_loop = ("estimate", "retune", "next_due")  # when it replans
     kernels = (settle_rows,)
     quick_settings = MappingProxyType({"t_min": 2})
 
@@ -111,7 +111,7 @@ class RevisingAgent(Tabular):
         self.alpha = FIRST_ALPHA
         self.t = 0  # steps
         self.threshold = config.t_min
-        self.due = next_due(0, config.growth)
+        self.due = self.next_due(0)
         self._changed = np.empty(states, dtype=np.int32)
         self._best: RowPlanner | None = None  # the plan on the mean model, made on demand
 
@@ -138,7 +138,7 @@ class RevisingAgent(Tabular):
         news = self._count(s, a, step.s, step.r_env)
         news = self._learn_task(step.s, self.experience(q, step)) or news
         if self.t >= self.due:
-            self.due = next_due(self.t, self.config.growth)
+            self.due = self.next_due(self.t)
             self.threshold = threshold_at(self.t, self.config.t_min, self.config.growth)
             self.retune()
             news = True
@@ -146,6 +146,10 @@ class RevisingAgent(Tabular):
             changed = self.estimate()
             self.planner.revise(self._changed[:changed])
             self.planner.replan()
+
+    def next_due(self, t: int) -> int:
+        """The time of the next timed replanning."""
+        return next_due(t, self.config.growth)
 
     def retune(self) -> None:
         """Estimate alpha again, and every row with it: the threshold may have grown, too."""
@@ -165,10 +169,13 @@ class RevisingAgent(Tabular):
             self.counted[s] = NOT_COUNTED
             return True
         n = int(seen.n[s, a])
-        if n <= self.threshold:
-            return n == self.threshold
         k = seen.outcome[s].tolist().index(x)
-        return bool(seen.tau[s, a, k] == 1 or n & (n - 1) == 0)
+        news = n == self.threshold
+        if n > self.threshold:
+            news = bool(seen.tau[s, a, k] == 1 or n & (n - 1) == 0)
+        if news:
+            self.counted[s, a] = NOT_COUNTED
+        return news
 
     def _learn_task(self, s: int, task_steps: Sequence[TaskStep]) -> bool:
         """Learn the machine's transitions on arriving in s; returns whether to replan."""
@@ -292,7 +299,7 @@ class RevisingAgent(Tabular):
         if self.alpha not in ALPHAS:
             raise ModelError(f"rows.alpha is {self.alpha}; allowed: {ALPHAS.tolist()}")
         t, due = int(arrays["clock.t"][0]), int(arrays["clock.due"][0])
-        if t != self.samples or not t < due <= next_due(t, self.config.growth):
+        if t != self.samples or not t < due <= self.next_due(t):
             raise ModelError(f"clock: {t} steps of {self.samples} counted, planning at {due}")
         self.t, self.due = t, due
         self.threshold = threshold_at(t, self.config.t_min, self.config.growth)

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qrmax.agents.episodic.beliefs import gamma
 from qrmax.planning.compilation import compiled, inner
 
 if TYPE_CHECKING:  # numba does not read annotations
+    from qrmax.agents.episodic.beliefs import Bits
     from qrmax.empirical.successors import Seen
     from qrmax.planning.arrays import FloatArray, IntArray, Rows
 
@@ -105,6 +107,48 @@ def estimate_rows(
             news = news or known or base[s, a] == 0.0
             base[s, a] = 0.0 if known else np.inf
             radius[s, a] = squared_scale / visits
+        if news:
+            changed[found] = s
+            found += 1
+    return found
+
+
+@_compiled
+def draw_rows(
+    seen: Seen,
+    alpha: float,
+    threshold: int,
+    state: Bits,
+    counted: IntArray,
+    rows: Rows,
+    changed: IntArray,
+) -> int:
+    """Sample the rows of all pairs with a negative `counted[s, a]`, which becomes the visit count.
+
+    P(. | s, a) ~ Dirichlet(tau + alpha / m), with radius 0: a sampled row is taken for the truth.
+    Rewards, thresholds and results are those of `estimate_rows`.
+    """
+    n, rho, listed, _, tau = seen
+    prob, reward, base = rows.prob, rows.reward, rows.base
+    found = 0
+    for s in range(n.shape[0]):
+        news = False
+        for a in range(n.shape[1]):
+            if counted[s, a] >= 0:
+                continue
+            counted[s, a] = n[s, a]
+            known = n[s, a] >= threshold
+            news = news or known or base[s, a] == 0.0
+            base[s, a] = 0.0 if known else np.inf
+            if not known:
+                continue
+            total = 0.0
+            for k in range(listed[s]):
+                prob[s, a, k], state = gamma(tau[s, a, k] + alpha / listed[s], state)
+                reward[s, a, k] = _mean_reward(rho, tau, s, a, k)
+                total += prob[s, a, k]
+            for k in range(listed[s]):
+                prob[s, a, k] /= total
         if news:
             changed[found] = s
             found += 1
