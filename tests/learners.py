@@ -11,6 +11,7 @@ from qrmax import Problem
 from qrmax.agents import published
 from qrmax.agents.model_based import ModelBased
 from qrmax.agents.registry import agent_class, agent_names, default_settings
+from qrmax.agents.revising.revising_agent import RevisingAgent
 from qrmax.testing.trial import Trial, make_trial
 
 
@@ -26,6 +27,10 @@ class Variant(NamedTuple):
     @property
     def plans(self) -> bool:
         return issubclass(agent_class(self.name), ModelBased)
+
+    @property
+    def revises(self) -> bool:
+        return issubclass(agent_class(self.name), RevisingAgent)
 
     @property
     def has_horizon(self) -> bool:
@@ -47,7 +52,7 @@ class Variant(NamedTuple):
 KERNEL_USERS = [
     *("q-learning", "qrm", "rmax", "rmax-rm-published", "qrmax-published", "qrmax-rm"),
     *("ucbvi-b", "ucbvi-b-rm", "psrl-rm", "opsrl", "ucbvi-bf", "psrl-exact", "ucbvi-b-published"),
-    "bucket-qrmax",
+    *("qr-ucb", "qr-psrl-rm", "bucket-qrmax"),
 ]
 """Agents that use all compiled code between them: those to play without the compiler."""
 

@@ -25,6 +25,7 @@ from qrmax.agents.registry import (
     make_agent,
     make_config,
 )
+from qrmax.agents.revising.revising_agent import RevisingAgent
 from qrmax.errors import MissingExtraError, ParameterError, UnknownNameError
 from qrmax.problems.simulator import Simulator
 from qrmax.seeding import stream
@@ -45,7 +46,7 @@ every_name = pytest.mark.parametrize(  # without the compiler, one for each of i
 
 def steps_for(variant: Variant) -> int:
     """Enough to learn an errand."""
-    return 500 if variant.plans else 800 if variant.has_horizon else 8000
+    return 500 if variant.plans or variant.revises else 800 if variant.has_horizon else 8000
 
 
 # --- the contract
@@ -107,6 +108,11 @@ def test_an_episode_that_is_cut_off_promises_more_and_one_that_ends_does_not(
         loop(each, 200)
     if isinstance(cut.agent, EpisodicAgent) and isinstance(over.agent, EpisodicAgent):
         _check_what_the_plans_promise(cut.agent, over.agent)
+        return
+    if isinstance(cut.agent, RevisingAgent) and isinstance(over.agent, RevisingAgent):
+        cut_gain, over_gain = (each.planner.tables.gain[0] for each in (cut.agent, over.agent))
+        assert over_gain[[0, 2]] == pytest.approx([0.0, 0.9 * 2.0])  # on arriving left or right
+        assert cut_gain[[0, 2]] == pytest.approx([0.9 * 2.0, 0.9 * 2.0])
         return
     assert cut.agent.q[1, 0, LEFT] == pytest.approx(0.9 * 2.0)
     assert over.agent.q[1, 0, LEFT] == pytest.approx(0.0)
@@ -175,7 +181,7 @@ def test_the_policy_is_the_first_of_the_equally_good(variant: Variant) -> None:
 @every_agent
 def test_what_is_known_grows_and_has_a_bound(variant: Variant) -> None:
     tried = trial(variant, errand(slip=0.2, limit=15), t_env=3, t_task=2)
-    if not (variant.plans or variant.has_horizon):
+    if not (variant.plans or variant.has_horizon or variant.revises):
         assert tried.agent.known() is None
         return
     before = tried.agent.known()
@@ -255,6 +261,9 @@ REFUSED: dict[str, list[Any]] = {
     "epsilon": [-0.1, 1.1, float("nan"), None],
     "q0": [float("inf"), float("-inf"), float("nan"), "2", None],
     "t_env": NO_COUNT,
+    "t_min": NO_COUNT,
+    "growth": NO_COUNT,
+    "redraw": NO_COUNT,
     "t_task": NO_COUNT,
     "t_env_reward": NO_COUNT_EITHER,
     "t_task_reward": NO_COUNT_EITHER,
@@ -295,6 +304,9 @@ ALLOWED: dict[str, list[Any]] = {
     "q0": [0.0, -100.0, 7],
     "t_env": [1, 10**9, np.int64(5)],
     "t_task": [1, 10**9],
+    "t_min": [1, 10**9],
+    "growth": [1, 10**9],
+    "redraw": [1, 10**9],
     "t_env_reward": [None, 1, 10**9],
     "t_task_reward": [None, 1, np.int64(5)],
     "functions": [1, 512],

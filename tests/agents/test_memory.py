@@ -11,7 +11,15 @@ from learners import Variant, trial
 from qrmax import Edge, Problem, RewardMachine, TabularMDP
 
 TASK_STATES = 9
-BYTES = {"q-learning": 24, "qrmax": 60, "rmax": 240, "ucbvi-b": 360, "ucbvi-b-rm": 140, "psrl": 360}
+BYTES = {
+    "q-learning": 24,
+    "qrmax": 60,
+    "qr-ucb": 90,
+    "rmax": 240,
+    "ucbvi-b": 360,
+    "ucbvi-b-rm": 140,
+    "psrl": 360,
+}
 """For each (s, q, a), at most, at any time: tables, counters, the plan, the world, a snapshot.
 Plans of 20 stages take 40 of them, and as much again in a snapshot."""
 
@@ -39,7 +47,8 @@ def peak(name: str, problem: Problem) -> float:
     entries = problem.n_states * problem.n_task_states * problem.n_actions
     tracemalloc.start()
     try:
-        steps = 400 if Variant(name).has_horizon else 8_000  # to plan all is not quick
+        quick = Variant(name).has_horizon or Variant(name).revises
+        steps = 400 if quick else 8_000  # to plan all is not quick
         trial(Variant(name), problem, t_env=2).rush(steps).agent.snapshot()
         return tracemalloc.get_traced_memory()[1] / entries
     finally:

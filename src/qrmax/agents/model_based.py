@@ -6,7 +6,6 @@ on the return of any policy. The agent acts greedily; unknown pairs look best, a
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,16 +21,16 @@ from qrmax.agents.base import (
     AnySimulator,
     FastForwardResult,
     ModelCoverage,
-    RewardBounds,
     Sizes,
     Tabular,
     as_transition,
 )
 from qrmax.agents.choice import greedy_actions, one_of
 from qrmax.agents.experience import Experience
+from qrmax.agents.optimism import Optimism
 from qrmax.agents.step_loops import Counting, Outlook
 from qrmax.empirical.counts import Counter, Counts
-from qrmax.errors import check_count, check_range
+from qrmax.errors import check_count
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.incremental import IncrementalPlanner
 from qrmax.planning.kernels import settle
@@ -39,7 +38,7 @@ from qrmax.seeding import Stream
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ModelBasedConfig(AgentConfig):
+class ModelBasedConfig(Optimism, AgentConfig):
     """Settings of the agents that plan with an empirical model."""
 
     from_rewards = ("r_max",)
@@ -52,25 +51,7 @@ class ModelBasedConfig(AgentConfig):
     def __post_init__(self) -> None:
         AgentConfig.__post_init__(self)
         check_count("t_env", self.t_env)
-        check_range("r_max", self.r_max, at_least=0.0, below=1e300)
-        if self.v_max is not None:
-            check_range("v_max", self.v_max, at_least=0.0, below=1e300)
-        check_range("tolerance", self.tolerance, at_least=1e-15, below=1.0)
-
-    @property
-    def reward_bounds(self) -> RewardBounds:
-        """No reward is above `r_max`; no bound if `v_max` is given."""
-        return RewardBounds(highest=self.r_max if self.v_max is None else math.inf)
-
-    @property
-    def slack(self) -> float:
-        """The relative error of planning: values this close to the best count as ties."""
-        return 2.0 * self.tolerance / (1.0 - self.gamma)
-
-    @property
-    def optimistic(self) -> float:
-        """The optimistic value of unknown state-action pairs."""
-        return self.r_max / (1.0 - self.gamma) if self.v_max is None else self.v_max
+        self.check_optimism()
 
 
 class ModelBased(Tabular):

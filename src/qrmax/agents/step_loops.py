@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from qrmax.planning.compilation import compiled, inlined, inner
+from qrmax.planning.confidence_sets import fill_row_values
 
 if TYPE_CHECKING:  # numba does not read annotations
     from collections.abc import Callable
@@ -24,7 +25,16 @@ if TYPE_CHECKING:  # numba does not read annotations
     from numpy.typing import NDArray
 
     from qrmax.agents.buckets.buckets import Lookup
-    from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, Stages
+    from qrmax.planning.arrays import (
+        Belief,
+        BoolArray,
+        FloatArray,
+        IntArray,
+        Rows,
+        Stages,
+        Tables,
+        TaskModel,
+    )
     from qrmax.problems.plane import Plane
     from qrmax.problems.simulator import World
 
@@ -718,6 +728,124 @@ def explore(
                     p_next = _long(next_state[p, label, 0]) if counterfactual else q_next
                     r_p = task_reward[p, label, 0] if counterfactual else r_task
                     _learn_task(task, gain, not joint, p, s_next, p_next, r_p)
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
+
+
+# --- the agents that revise their estimates
+
+
+class RowCounting(NamedTuple):
+    """The counters of an agent that revises its estimates, and its rules.
+
+    `Seen` (empirical/successors.py), then the arrays of a counter by (q, s') (empirical/counts.py).
+    """
+
+    n: IntArray  # [s, a]
+    rho: FloatArray  # [s, a, k]
+    listed: IntArray
+    outcome: IntArray
+    tau: IntArray
+    n_task: IntArray  # [q, s']
+    task_outcome: IntArray
+    task_tau: IntArray
+    task_rho: FloatArray
+    threshold: int  # samples after which a state-action pair is known
+    t_task: int
+    counterfactual: bool  # one arrival in s' tells the machine's transitions from all states
+    optimistic: float
+    slack: float
+
+
+@_inlined
+def _is_power_of_two(n: int) -> bool:
+    return bool(n & (n - 1) == 0)
+
+
+@_compiled
+def explore_rows(
+    world: World,
+    state: LongArray,
+    rows: Rows,
+    tables: Tables,
+    task: TaskModel,
+    counting: RowCounting,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    limit: int,
+    due: int,
+) -> Taken:
+    """Run an agent that revises its estimates, up to a step after which it replans.
+
+    The step number `due` is one of these.
+    """
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, longest = world.done, world.limit
+    gain, known_done = tables.gain, tables.done
+    n, rho, listed, outcome, tau = counting[:5]
+    n_task, task_outcome, task_tau, task_rho = counting[5:9]
+    threshold, t_task, counterfactual, optimistic, slack = counting[9:]
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    worth, values = np.empty(outcome.shape[1]), np.empty(n.shape[1])
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        if state[_OVER]:
+            _reset(world, state, world_numbers)
+        taken += 1
+        s, q = state[_S], state[_Q]
+        fill_row_values(rows, gain[q], optimistic, s, worth, values)
+        a = _one_of(values, slack, agent_block, agent_at)
+        k, s_next, label, j, q_next = _outcome(
+            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+        )
+        age = state[_AGE] + 1
+        terminated, truncated = done[s_next, q_next], age == longest
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, age
+        state[_OVER] = terminated or truncated
+        r_env, r_task = reward[s, a, k], task_reward[q, label, j]
+        place, samples = 0, n[s, a] + 1
+        while place < listed[s] and outcome[s, place] != s_next:
+            place += 1
+        news = taken == due or place == listed[s] or samples == threshold
+        news = news or (terminated and not known_done[q_next, s_next])
+        if not news and samples > threshold:
+            news = tau[s, a, place] == 0 or _is_power_of_two(samples)
+        slot = 0
+        if counterfactual:
+            news = news or n_task[q, s_next] == 0
+        elif not news:
+            while slot < task_outcome.shape[2] and task_outcome[q, s_next, slot] != q_next:
+                slot += 1
+            news = slot == task_outcome.shape[2]
+            as_estimated = (
+                task.prob[q, s_next, 0] == 1.0 and task.next_state[q, s_next, 0] == q_next
+            )
+            if not news and not (as_estimated and task.reward[q, s_next] == r_task):
+                arrivals = n_task[q, s_next] + 1
+                news = arrivals == t_task or (arrivals > t_task and _is_power_of_two(arrivals))
+        if news:
+            return Taken(
+                taken,
+                True,
+                s,
+                q,
+                a,
+                s_next,
+                q_next,
+                label,
+                r_env,
+                r_task,
+                terminated,
+                truncated,
+                s_next,
+            )
+        n[s, a] += 1
+        rho[s, a, place] += r_env
+        tau[s, a, place] += 1
+        if not counterfactual:
+            n_task[q, s_next] += 1
+            task_rho[q, s_next] += r_task
+            task_tau[q, s_next, slot] += 1
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
 
 

@@ -22,7 +22,7 @@ class Seen(NamedTuple):
     """The arrays of `Successors`."""
 
     n: NDArray[np.int32]  # [x, a], visit count
-    rho: NDArray[np.float64]  # [x, a], sum of rewards
+    rho: NDArray[np.float64]  # [x, a] or, by successor, [x, a, k]: sum of rewards
     listed: NDArray[np.int32]  # [x], number of observed successors
     outcome: NDArray[np.int32]  # [x, k], the successors; -1 for unused entries
     tau: NDArray[np.int32]  # [x, a, k], transition count
@@ -34,6 +34,7 @@ class Successors:
     Args:
         states: the number of states x.
         actions: the number of actions a.
+        by_successor: whether rewards are summed for each successor on its own.
 
     >>> seen = Successors(6, 2)
     >>> seen.record(0, 1, outcome=5, reward=1.0)
@@ -44,10 +45,11 @@ class Successors:
     array([1, 1], dtype=int32)
     """
 
-    def __init__(self, states: int, actions: int) -> None:
+    def __init__(self, states: int, actions: int, *, by_successor: bool = False) -> None:
+        self.by_successor = by_successor
         self.arrays = Seen(
             n=np.zeros((states, actions), dtype=np.int32),
-            rho=np.zeros((states, actions)),
+            rho=np.zeros((states, actions, ROOM) if by_successor else (states, actions)),
             listed=np.zeros(states, dtype=np.int32),
             outcome=np.full((states, ROOM), NO_OUTCOME, dtype=np.int32),
             tau=np.zeros((states, actions, ROOM), dtype=np.int32),
@@ -66,7 +68,7 @@ class Successors:
             self.arrays.listed[x] += 1
         self.arrays.tau[x, a, k] += 1
         self.arrays.n[x, a] += 1
-        self.arrays.rho[x, a] += reward
+        self.arrays.rho[(x, a, k) if self.by_successor else (x, a)] += reward
         return is_new
 
     def restore(self, seen: Seen) -> None:
@@ -74,7 +76,8 @@ class Successors:
         n, rho, listed, outcome, tau = seen
         room = outcome.shape[1] if outcome.ndim == 2 else 0
         states, actions = self.arrays.n.shape
-        fits = n.shape == rho.shape == (states, actions) and listed.shape == (states,)
+        fits = n.shape == (states, actions) and listed.shape == (states,)
+        fits = fits and rho.shape == (tau if self.by_successor else n).shape
         if not fits or outcome.shape != (states, room) or tau.shape != (states, actions, room):
             raise ModelError(
                 f"inconsistent counts: shapes do not match {self.arrays.n.shape} pairs"
@@ -86,7 +89,8 @@ class Successors:
             raise ModelError(f"inconsistent counts: an outcome outside 0 to {states - 1}")
         if (tau < 0).any() or (tau.sum(axis=2, dtype=np.int64) != n).any():
             raise ModelError("inconsistent counts: transition counts do not sum to the visit count")
-        if not (np.abs(rho) <= MAX_TOTAL_REWARD).all() or rho[n == 0].any():
+        unvisited = (tau if self.by_successor else n) == 0
+        if not (np.abs(rho) <= MAX_TOTAL_REWARD).all() or rho[unvisited].any():
             raise ModelError("inconsistent counts: an impossible sum of rewards")
         self.arrays = seen
 
@@ -94,7 +98,7 @@ class Successors:
         n, rho, listed, outcome, tau = self.arrays
         self.arrays = Seen(
             n,
-            rho,
+            np.concatenate([rho, np.zeros_like(rho)], axis=2) if self.by_successor else rho,
             listed,
             np.concatenate([outcome, np.full_like(outcome, NO_OUTCOME)], axis=1),
             np.concatenate([tau, np.zeros_like(tau)], axis=2),

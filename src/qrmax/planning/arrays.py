@@ -149,3 +149,22 @@ class Stages(NamedTuple):
     optimistic_prior: bool  # whether unobserved successors have the value v_max
     ahead: FloatArray  # [h, y, x], G_h
     beyond: FloatArray  # [h, y]
+
+
+class Rows(NamedTuple):
+    """A model of the world with a confidence set around every transition row.
+
+    The actions of a state share one list of successors. The `base` value of a state-action pair is
+    0, infinite if the pair is not known, and minus infinity if it must not be taken. `head` and
+    `link` are chains of predecessors as in `EnvModel`; the edge from s to its k-th successor has
+    the number s K + k.
+    """
+
+    succ: IntArray  # [s, k]
+    listed: IntArray  # [s], the number of successors
+    prob: FloatArray  # [s, a, k]
+    reward: FloatArray  # [s, a, k], the mean
+    base: FloatArray  # [s, a]
+    radius: FloatArray  # [s, a], of the chi-square ball; 0: the row is certain
+    head: IntArray  # [s]
+    link: IntArray  # [edge]

@@ -22,13 +22,12 @@ from qrmax.planning.arrays import (
     Exploration,
     FloatArray,
     IntArray,
-    Order,
     Rules,
     Tables,
     TaskModel,
     Worklist,
 )
-from qrmax.planning.models import machine_layers, unlinked_env
+from qrmax.planning.models import empty_worklist, solving_order, unlinked_env
 from qrmax.planning.snapshot_checks import MAX_VALUE, ROUNDING
 from qrmax.problems.mdp import read_only
 
@@ -82,7 +81,7 @@ class IncrementalPlanner:
             gain=np.full(pairs, np.inf),
             done=np.zeros(pairs, dtype=bool),
         )
-        self._work = _nothing_waiting(n_task_states, n_states)
+        self._work = empty_worklist(n_task_states, n_states)
         self.moves = np.eye(n_task_states, dtype=bool)  # [q, q']: observed machine transitions
         self.exploration: Exploration | None = None  # allocated on first use
         self._without_task = False
@@ -348,7 +347,7 @@ class IncrementalPlanner:
             )
         if self._without_task:
             self._set_trivial_machine(before)
-        self._work = _nothing_waiting(n_q, n_states)
+        self._work = empty_worklist(n_q, n_states)
 
     def replan(self) -> int:
         """Bring all values up to date; returns the number of backups."""
@@ -431,17 +430,7 @@ class IncrementalPlanner:
 
     def _find_order(self) -> None:
         """The order of solving, by the machine transitions observed so far."""
-        n_q = len(self.moves)
-        states = np.arange(n_q, dtype=np.int32)
-        moves = np.where(self.moves, states[None, :], states[:, None]).astype(np.int32)
-        layers = machine_layers(moves, np.zeros(n_q, dtype=bool))
-        to, feeders = np.nonzero(self.moves.T)
-        self._order = Order(
-            states=np.concatenate(layers),
-            ends=np.cumsum([len(layer) for layer in layers], dtype=np.int32),
-            feeders=feeders.astype(np.int32),
-            feeder_ends=np.cumsum(np.bincount(to, minlength=n_q), dtype=np.int32),
-        )
+        self._order = solving_order(self.moves)
 
     def _widen_env(self, needed: int) -> None:
         """Make room for actions with more successors; doubling, so that it happens rarely."""
@@ -460,15 +449,6 @@ class IncrementalPlanner:
         self.task = self.task._replace(
             next_state=padded(self.task.next_state, *shape), prob=padded(self.task.prob, *shape)
         )
-
-
-def _nothing_waiting(n_task_states: int, n_states: int) -> Worklist:
-    return Worklist(
-        ring=np.zeros((n_task_states, n_states), dtype=np.int32),
-        first=np.zeros(n_task_states, dtype=np.int32),
-        length=np.zeros(n_task_states, dtype=np.int32),
-        waiting=np.zeros((n_task_states, n_states), dtype=bool),
-    )
 
 
 def _check_place(what: str, number: int, size: int) -> None:

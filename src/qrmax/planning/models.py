@@ -14,7 +14,9 @@ from qrmax.planning.arrays import (
     FloatArray,
     IntArray,
     Likeliest,
+    Order,
     TaskModel,
+    Worklist,
 )
 from qrmax.problems.problem import Problem
 
@@ -162,3 +164,28 @@ def machine_layers(next_state: IntArray, terminal: BoolArray) -> tuple[IntArray,
                     if not terminal[q]:
                         layers.append(np.array(sorted(component), dtype=np.int32))
     return tuple(layers)
+
+
+def solving_order(moves: BoolArray) -> Order:
+    """The machine states in the order of solving, given the moves that there are, `[q, q']`."""
+    n_q = len(moves)
+    states = np.arange(n_q, dtype=np.int32)
+    targets = np.where(moves, states[None, :], states[:, None]).astype(np.int32)
+    layers = machine_layers(targets, np.zeros(n_q, dtype=bool))
+    to, feeders = np.nonzero(moves.T)
+    return Order(
+        states=np.concatenate(layers),
+        ends=np.cumsum([len(layer) for layer in layers], dtype=np.int32),
+        feeders=feeders.astype(np.int32),
+        feeder_ends=np.cumsum(np.bincount(to, minlength=n_q), dtype=np.int32),
+    )
+
+
+def empty_worklist(n_task_states: int, n_states: int) -> Worklist:
+    """Worklists on which nothing is queued."""
+    return Worklist(
+        ring=np.zeros((n_task_states, n_states), dtype=np.int32),
+        first=np.zeros(n_task_states, dtype=np.int32),
+        length=np.zeros(n_task_states, dtype=np.int32),
+        waiting=np.zeros((n_task_states, n_states), dtype=bool),
+    )

@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, Stages, TaskModel
+from qrmax.planning.arrays import (
+    Belief,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Rows,
+    Stages,
+    TaskModel,
+)
 from qrmax.problems.mdp import TabularMDP
 from qrmax.problems.problem import Problem
 
@@ -165,3 +173,47 @@ def _evaluate_forever(
     return PolicyValues(
         float(product.start @ value), float(product.start @ h), float(product.start @ w)
     )
+
+
+def largest_expectation(prob: FloatArray, gain: FloatArray, radius: float) -> float:
+    """The largest expectation in a chi-square ball around `prob`, by its dual.
+
+    min over eta of eta + sqrt((1 + radius) E max(gain - eta, 0)^2), a convex function of eta, whose
+    minimum is at most the largest gain (Duchi and Namkoong, 2021).
+    """
+    best, size = float(gain.max()), float(np.ptp(gain))
+    if size == 0.0 or radius == 0.0:
+        return float(prob @ gain)
+
+    def bound(eta: float) -> float:
+        second_moment = float(prob @ np.maximum(gain - eta, 0.0) ** 2)
+        return eta + math.sqrt((1.0 + radius) * second_moment)
+
+    low, high = best - size * (2.0 + 2.0 / math.sqrt(radius) + 1.0 / radius), best
+    for _ in range(300):
+        third = (high - low) / 3.0
+        low, high = (
+            (low, high - third) if bound(low + third) < bound(high - third) else (low + third, high)
+        )
+    return bound(low)
+
+
+def back_up_confidence_sets(
+    rows: Rows, task: TaskModel, done: BoolArray, gamma: float, optimistic: float, value: FloatArray
+) -> FloatArray:
+    """V, `[q, s]`, after one backup of every pair over confidence sets (`confidence_sets.py`).
+
+    A contraction: the only value that it does not change is the solution.
+    """
+    n_q, n_states = done.shape
+    after = value[task.next_state, np.arange(n_states)[None, :, None]]  # [q, s, j]
+    known = task.reward + gamma * (task.prob * after).sum(axis=2)
+    gain = np.where(np.isinf(task.reward), optimistic, known)
+    table = np.full((n_q, n_states, rows.base.shape[1]), optimistic)
+    for q, s, a in np.ndindex(table.shape):
+        if rows.base[s, a] < np.inf:
+            count, radius = rows.listed[s], float(rows.radius[s, a])
+            ahead = rows.reward[s, a, :count] + gain[q, rows.succ[s, :count]]
+            worth = largest_expectation(rows.prob[s, a, :count], ahead, radius)
+            table[q, s, a] = min(optimistic, float(rows.base[s, a]) + worth)
+    return np.where(done, 0.0, table.max(axis=2))

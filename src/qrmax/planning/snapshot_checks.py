@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from qrmax.errors import ModelError
 from qrmax.planning import kernels
-from qrmax.planning.arrays import EnvModel, Exploration, FloatArray, Rules, TaskModel, Worklist
+from qrmax.planning.arrays import (
+    EnvModel,
+    Exploration,
+    FloatArray,
+    Rows,
+    Rules,
+    TaskModel,
+    Worklist,
+)
 
 ROUNDING = 1e-9
 MAX_VALUE = 1e300  # anything beyond might overflow on the way
@@ -28,8 +36,6 @@ def check_indices(arrays: Mapping[str, NDArray[Any]], n_task_states: int, n_stat
     edges = arrays["env.succ"].size
     allowed = {
         "env.succ": (0, n_states),
-        "env.head": (kernels.NO_EDGE, edges),
-        "env.link": (kernels.NOT_LINKED, edges),
         "task.label": (0, n_states),
         "task.next_state": (0, n_task_states),
         "work.ring": (0, n_states),
@@ -40,17 +46,25 @@ def check_indices(arrays: Mapping[str, NDArray[Any]], n_task_states: int, n_stat
         array = arrays[name]
         if array.size and not (low <= array.min() and array.max() < high):
             raise ModelError(f"{name} points outside {low} to {high - 1}")
-    if arrays["env.link"].size != edges:
+    check_links(arrays["env.head"], arrays["env.link"], edges)
+
+
+def check_links(head: NDArray[Any], link: NDArray[Any], edges: int) -> None:
+    """Refuse chains of predecessors that lead out of range, or to an edge twice."""
+    if link.size != edges:
         raise ModelError("env.link has another size than env.succ")
-    chained = np.concatenate([arrays["env.head"], arrays["env.link"]])
+    for name, array, low in (("head", head, kernels.NO_EDGE), ("link", link, kernels.NOT_LINKED)):
+        if array.size and not (low <= array.min() and array.max() < edges):
+            raise ModelError(f"env.{name} points outside {low} to {edges - 1}")
+    chained = np.concatenate([head, link])
     chained = chained[chained >= 0]
     if len(np.unique(chained)) != len(chained):
         raise ModelError("env.link leads to an edge twice")
-    if (arrays["env.link"].ravel()[chained] == kernels.NOT_LINKED).any():
+    if (link.ravel()[chained] == kernels.NOT_LINKED).any():
         raise ModelError("env.link leads to an edge that is not linked")
 
 
-def check_chains(env: EnvModel) -> None:
+def check_chains(env: EnvModel | Rows) -> None:
     """Refuse chains with edges into other states: to revise an estimate is to look for its edges.
 
     Follows `head` and `link` in rounds, one edge of every chain at a time.

@@ -1,0 +1,1 @@
+"""Factored learners that revise their estimates for ever: confidence sets, posterior sampling."""

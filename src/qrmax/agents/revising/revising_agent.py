@@ -1,0 +1,307 @@
+"""Agents that learn the two factors apart and revise their estimates for ever.
+
+    n, tau, rho    by (s, a), of the world: counts that go on, with one successor list per state
+    n, tau, rho    by (q, s'), of the machine: known after `t_task` samples, one if it is given
+
+A state-action pair is unknown, and has the value v_max, while n < t_min(t) (`replanning.py`). The
+others have a transition row (`transition_rows.py`), which a subclass estimates or samples. The
+agent plans with these rows (`planning/confidence_sets.py`) and acts greedily; ties are broken at
+random.
+
+It replans on news: a state has a new successor, a pair becomes known, a known pair has a new
+successor or twice as many samples as before, the machine does something new, an episode ends in a
+new pair (s, q). It replans by the clock as well, when alpha is estimated again.
+
+The policy that it recommends is greedy on the mean model, without optimism: rows are posterior
+means of all pairs that were tried, and other actions are excluded.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qrmax.agents import step_loops
+from qrmax.agents.base import (
+    AgentConfig,
+    AnySimulator,
+    FastForwardResult,
+    ModelCoverage,
+    Sizes,
+    Tabular,
+    as_transition,
+)
+from qrmax.agents.choice import among_best
+from qrmax.agents.experience import Experience, TaskStep
+from qrmax.agents.optimism import Optimism
+from qrmax.agents.revising.replanning import next_due, threshold_at
+from qrmax.agents.revising.transition_rows import (
+    ALPHAS,
+    FIRST_ALPHA,
+    estimate_rows,
+    likeliest_alpha,
+)
+from qrmax.empirical.counts import FOR_EVER, Counter, Counts
+from qrmax.empirical.successors import Seen, Successors
+from qrmax.errors import ModelError, check_count
+from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.planning.confidence_sets import settle_rows
+from qrmax.planning.finite_horizon import NO_LIMIT
+from qrmax.planning.row_planner import RowPlanner
+from qrmax.problems.simulator import Step
+from qrmax.seeding import Stream
+
+NOT_COUNTED = -1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RevisingConfig(Optimism, AgentConfig):
+    """Settings of the agents that revise their estimates for ever."""
+
+    from_rewards = ("r_max",)
+
+    t_min: int = 3  # samples before a state-action pair counts as known, at first
+    growth: int = 10_000  # steps after which that is one more, and again each time they double
+    t_task: int = 1  # samples before (q, s') counts as known
+    r_max: float = 1.0  # the largest reward of a step
+    v_max: float | None = None  # value of unknown pairs; None: r_max / (1 - gamma)
+    tolerance: float = 1e-5  # changes below this, relative to the value, are not planned with
+
+    def __post_init__(self) -> None:
+        AgentConfig.__post_init__(self)
+        check_count("t_min", self.t_min)
+        check_count("growth", self.growth)
+        check_count("t_task", self.t_task)
+        self.check_optimism()
+
+    @property
+    def trusts_one_sample(self) -> bool:
+        """Whether the machine is assumed to be deterministic."""
+        return self.t_task == 1
+
+
+class RevisingAgent(Tabular):
+    """An agent with counts of both factors that go on, rows to plan with, and a clock."""
+
+    config: RevisingConfig
+
+    factored = True
+    loop = staticmethod(step_loops.explore_rows)
+    beside_loop = ("estimate", "retune", "next_due")  # when it replans
+    kernels = (settle_rows,)
+    quick_settings = MappingProxyType({"t_min": 2})
+
+    def __init__(
+        self, sizes: Sizes, config: RevisingConfig, rng: Stream, experience: Experience
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        states, task_states, actions = sizes
+        self.seen = Successors(states, actions, by_successor=True)
+        known_after = 1 if self.knows_machine else FOR_EVER
+        self.task = Counter(task_states, states, threshold=known_after, outcomes=1)
+        self.t_task = 1 if self.knows_machine else config.t_task
+        self.planner = self._make_planner(config.optimistic)
+        self.counted = np.zeros((states, actions), dtype=np.int32)  # n of the rows planned with
+        self.alpha = FIRST_ALPHA
+        self.t = 0  # steps
+        self.threshold = config.t_min
+        self.due = self.next_due(0)
+        self._changed = np.empty(states, dtype=np.int32)
+        self._best: RowPlanner | None = None  # the plan on the mean model, made on demand
+
+    def _make_planner(self, optimistic: float, initial: float | None = None) -> RowPlanner:
+        return RowPlanner(
+            self.seen.arrays,
+            self.sizes.task_states,
+            gamma=self.config.gamma,
+            optimistic=optimistic,
+            tolerance=self.config.tolerance,
+            initial=initial,
+        )
+
+    # --- an episode
+
+    def act(self, s: int, q: int) -> int:
+        """Act greedily; ties are broken uniformly at random."""
+        return among_best(self.planner.q_at(s, q).tolist(), self.config.slack, self.rng)
+
+    def update(self, s: int, q: int, a: int, step: Step) -> None:
+        """Learn from one transition."""
+        self._best = None
+        self.t += 1
+        news = self._count(s, a, step.s, step.r_env)
+        news = self._learn_task(step.s, self.experience(q, step)) or news
+        if self.t >= self.due:
+            self.due = self.next_due(self.t)
+            self.threshold = threshold_at(self.t, self.config.t_min, self.config.growth)
+            self.retune()
+            news = True
+        if news:
+            changed = self.estimate()
+            self.planner.revise(self._changed[:changed])
+            self.planner.replan()
+
+    def next_due(self, t: int) -> int:
+        """The time of the next timed replanning."""
+        return next_due(t, self.config.growth)
+
+    def retune(self) -> None:
+        """Estimate alpha again, and every row with it: the threshold may have grown, too."""
+        self.alpha = likeliest_alpha(self.seen.arrays)
+        self.counted[:] = NOT_COUNTED
+
+    @abstractmethod
+    def estimate(self) -> int:
+        """Bring the rows up to date; returns the number of states that are listed as changed."""
+
+    def _count(self, s: int, a: int, x: int, reward: float) -> bool:
+        """Count a transition of the world; returns whether to replan."""
+        is_new = self.seen.record(s, a, x, reward)
+        seen = self.seen.arrays
+        if is_new:  # every row of s gets one more entry
+            self.planner.list_successors(seen, s)
+            self.counted[s] = NOT_COUNTED
+            return True
+        n = int(seen.n[s, a])
+        k = seen.outcome[s].tolist().index(x)
+        news = n == self.threshold
+        if n > self.threshold:
+            news = bool(seen.tau[s, a, k] == 1 or n & (n - 1) == 0)
+        if news:
+            self.counted[s, a] = NOT_COUNTED
+        return news
+
+    def _learn_task(self, s: int, task_steps: Sequence[TaskStep]) -> bool:
+        """Learn the machine's transitions on arriving in s; returns whether to replan."""
+        news, planner = False, self.planner
+        for q, q_next, r_task, terminated in task_steps:
+            if not self.task.is_known(q, s):
+                surprise = not planner.is_as_estimated(q, s, q_next, r_task)
+                self.task.record(q, s, q_next, r_task)
+                n = int(self.task.counts.n[q, s])
+                first = self._times_observed(q, s, q_next) == 1
+                if surprise and n >= self.t_task and (n == self.t_task or first or not n & (n - 1)):
+                    planner.learn_task(q, s, *self.task.estimate(q, s))
+                    news = True
+            if terminated and planner.finish(s, q_next):  # never on truncation
+                news = True
+        return news
+
+    def _times_observed(self, q: int, s: int, q_next: int) -> int:
+        """The number of times that the machine moved from q to q_next on arriving in s."""
+        _, outcome, tau, _ = self.task.counts
+        return int(tau[q, s, outcome[q, s].tolist().index(q_next)])
+
+    def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
+        """Take compiled steps, up to one after which it replans."""
+        self._best = None
+        planner = self.planner
+        taken = step_loops.explore_rows(
+            simulator.world,
+            simulator.state,
+            planner.rows,
+            planner.tables,
+            planner.task,
+            step_loops.RowCounting(
+                *self.seen.arrays,
+                *self.task.counts,
+                threshold=self.threshold,
+                t_task=self.t_task,
+                counterfactual=self.knows_machine,
+                optimistic=planner.rules.optimistic,
+                slack=self.config.slack,
+            ),
+            *self.numbers(simulator),
+            limit,
+            self.due - self.t,
+        )
+        self.t += taken.steps
+        if not taken.unlearned:
+            return FastForwardResult(taken.steps, None)
+        self.t -= 1
+        return FastForwardResult(taken.steps, as_transition(taken, simulator))
+
+    # --- the result
+
+    def policy(self) -> IntArray:
+        """The greedy policy on the mean model, `[s, q]`: the first of equally good actions."""
+        return np.asarray(self.q.argmax(axis=2), dtype=np.int32)
+
+    @property
+    def q(self) -> FloatArray:
+        """The action values on the mean model, `[s, q, a]`.
+
+        Minus infinity for actions that were not tried, 0 if none was.
+        """
+        if self._best is None:
+            self._best = self._plan_on_means()
+        table = self._best.q.copy()
+        table[(self.seen.arrays.n == 0).all(axis=1)] = 0.0
+        return table
+
+    def _plan_on_means(self) -> RowPlanner:
+        """A plan on the posterior means of all that was tried."""
+        seen, learned = self.seen.arrays, self.planner
+        plan = self._make_planner(NO_LIMIT, initial=0.0)
+        counted = np.zeros_like(self.counted)
+        estimate_rows(seen, self.alpha, 1, 0.0, counted, plan.rows, self._changed)
+        plan.rows.base[seen.n == 0] = -np.inf
+        plan.adopt(learned.task, learned.tables.done, learned.moves)
+        plan.solve()
+        return plan
+
+    def known(self) -> ModelCoverage:
+        """The state-action pairs with `t_min` samples or more, of all there are."""
+        n = self.seen.arrays.n
+        return ModelCoverage(pairs=int((n >= self.config.t_min).sum()), of=n.size)
+
+    @property
+    def samples(self) -> int:
+        """The number of steps counted, which is all of them."""
+        return int(self.seen.arrays.n.sum(dtype=np.int64))
+
+    # --- saving
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Counts, rows, plan and clock."""
+        parts: dict[str, Mapping[str, NDArray[Any]]] = {
+            "seen": self.seen.arrays._asdict(),
+            "task": self.task.counts._asdict(),
+            "planner": self.planner.snapshot(),
+            "clock": {"t": np.array([self.t]), "due": np.array([self.due])},
+            "rows": {"counted": self.counted, "alpha": np.array([self.alpha])},
+        }
+        return {
+            f"{part}.{name}": array.copy()
+            for part, arrays in parts.items()
+            for name, array in arrays.items()
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over counts, rows, plan and clock."""
+        self.seen.restore(Seen(*(arrays[f"seen.{name}"].copy() for name in Seen._fields)))
+        self.task.restore(Counts(*(arrays[f"task.{name}"].copy() for name in Counts._fields)))
+        prefix = "planner."
+        self.planner.restore(
+            self.seen.arrays,
+            {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)},
+        )
+        counted = arrays["rows.counted"]
+        if not ((counted >= NOT_COUNTED) & (counted <= self.seen.arrays.n)).all():
+            raise ModelError("rows.counted: more samples than visits")
+        self.alpha = float(arrays["rows.alpha"][0])
+        if self.alpha not in ALPHAS:
+            raise ModelError(f"rows.alpha is {self.alpha}; allowed: {ALPHAS.tolist()}")
+        t, due = int(arrays["clock.t"][0]), int(arrays["clock.due"][0])
+        if t != self.samples or not t < due <= self.next_due(t):
+            raise ModelError(f"clock: {t} steps of {self.samples} counted, planning at {due}")
+        self.t, self.due = t, due
+        self.threshold = threshold_at(t, self.config.t_min, self.config.growth)
+        self.counted[:] = counted
+        self._best = None

@@ -1,0 +1,246 @@
+"""Optimistic planning over confidence sets of transition rows, on the two factors (compiled).
+
+    G(q, x)    = R_Q(q, x) + gamma sum_q' P(q' | q, x) V(x, q')     v_max while it is unknown
+    Q(s, q, a) = min(v_max, U_sa (R(s, a, .) + G(q, .)))            v_max while (s, a) is unknown
+    V(s, q)    = max_a Q(s, q, a),  0 if (s, q) is terminal
+
+    U_sa W     = max { sum_x p(x) W(x) :  p a distribution on the listed successors of s,
+                                          sum_x (p(x) - P(x))^2 / P(x) <= radius(s, a) }
+
+is the largest expectation in a chi-square ball around the row P(. | s, a). With radius c^2 / n it
+is E_P W + c sd_P(W) / sqrt(n), unless that needs negative probabilities: then the lowest successors
+drop out one after the other. With A the successors that are left, P(A) their probability, and mean
+and variance those of P given A,
+
+    U W = mean_A + sqrt(((1 + radius) P(A) - 1) var_A)
+
+until the best successor alone fits into the ball. So no value exceeds that of the best successor,
+and U is monotone and non-expansive: the optimistic Bellman operator is a gamma-contraction with one
+fixed point, which backups in any order approach. (A bonus that is merely capped is not monotone,
+and sweeps may cycle.) Nothing depends on the scale of rewards. Radius 0 is the plain expectation.
+
+Backups go through worklists, one for each machine state, machine layers last first, as in
+`kernels.settle`. NumPy's version is `reference.back_up_confidence_sets`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qrmax.planning.arrays import Rows, Tables, Worklist
+from qrmax.planning.compilation import compiled, inner
+
+if TYPE_CHECKING:  # numba does not read annotations
+    from qrmax.planning.arrays import FloatArray, IntArray, Order, Rules, TaskModel
+
+_compiled, _inner = compiled, inner
+
+NO_EDGE = -1  # as in kernels.py
+_NEGLIGIBLE = 1e-300  # as in kernels.py
+
+
+@_inner
+def _largest_expectation(prob: FloatArray, worth: FloatArray, size: int, radius: float) -> float:
+    """U W, with P and W the first `size` entries of `prob` and `worth`."""
+    best, lowest, mean = -np.inf, np.inf, 0.0
+    for k in range(size):
+        best, lowest = max(best, worth[k]), min(lowest, worth[k])
+        mean += prob[k] * worth[k]
+    if radius == 0.0 or best == lowest:
+        return float(mean)
+    top = 0.0  # the probability of the best
+    for k in range(size):
+        if worth[k] == best:
+            top += prob[k]
+    if top * (1.0 + radius) >= 1.0:
+        return float(best)
+    mass = 1.0
+    while True:
+        variance = 0.0
+        for k in range(size):
+            if worth[k] >= lowest:
+                variance += prob[k] * (worth[k] - mean) * (worth[k] - mean)
+        variance /= mass
+        free = mass * (1.0 + radius) - 1.0
+        if free <= 0.0 or variance <= 0.0:  # by rounding
+            return float(mean)
+        if np.sqrt(free / variance) * (mean - lowest) <= 1.0:
+            return float(min(best, mean + np.sqrt(free * variance)))
+        least, lowest = lowest, np.inf
+        mass = mean = 0.0
+        for k in range(size):
+            if worth[k] > least:
+                lowest = min(lowest, worth[k])
+                mass += prob[k]
+                mean += prob[k] * worth[k]
+        mean /= mass
+
+
+@_inner
+def fill_row_values(
+    rows: Rows, gain: FloatArray, optimistic: float, s: int, worth: FloatArray, values: FloatArray
+) -> None:
+    """Q(s, q, .) into `values`, given G(q, .); `worth` is a buffer for all successors."""
+    succ, listed, prob, reward, base, radius = rows[:6]
+    size = listed[s]
+    for a in range(values.size):
+        if base[s, a] == np.inf:
+            values[a] = optimistic
+        elif base[s, a] == -np.inf:
+            values[a] = -np.inf
+        else:
+            for k in range(size):
+                worth[k] = reward[s, a, k] + gain[succ[s, k]]
+            total = base[s, a] + _largest_expectation(prob[s, a], worth, size, radius[s, a])
+            values[a] = min(total, optimistic)
+
+
+@_compiled
+def row_values(rows: Rows, gain: FloatArray, optimistic: float, s: int, values: FloatArray) -> None:
+    """Q(s, q, .) into `values`, given G(q, .), even if (s, q) is terminal."""
+    fill_row_values(rows, gain, optimistic, s, np.empty(rows.succ.shape[1]), values)
+
+
+@_compiled
+def all_row_values(rows: Rows, tables: Tables, optimistic: float, table: FloatArray) -> None:
+    """Q as `[q, s, a]` into a table, 0 in terminal pairs."""
+    worth = np.empty(rows.succ.shape[1])
+    for q in range(table.shape[0]):
+        for s in range(table.shape[1]):
+            if tables.done[q, s]:
+                for a in range(table.shape[2]):
+                    table[q, s, a] = 0.0
+            else:
+                fill_row_values(rows, tables.gain[q], optimistic, s, worth, table[q, s])
+
+
+# --- chains of predecessors
+
+
+@_compiled
+def link_successors(rows: Rows, s: int, first: int) -> None:
+    """Enter the successors of s from number `first` on into the chains of predecessors."""
+    for k in range(first, rows.listed[s]):
+        edge, target = s * rows.succ.shape[1] + k, rows.succ[s, k]
+        rows.link[edge] = rows.head[target]
+        rows.head[target] = edge
+
+
+# --- worklists
+
+
+@_inner
+def _push(work: Worklist, q: int, s: int) -> None:
+    """Queue (q, s) for a backup, once."""
+    ring, first, length, waiting = work
+    if not waiting[q, s]:
+        waiting[q, s] = True
+        place = first[q] + length[q]
+        if place >= ring.shape[1]:
+            place -= ring.shape[1]
+        ring[q, place] = s
+        length[q] += 1
+
+
+@_compiled
+def rows_changed(work: Worklist, changed: IntArray) -> None:
+    """Queue the states whose rows have changed, in every machine state."""
+    for q in range(work.ring.shape[0]):
+        for i in range(changed.size):
+            _push(work, q, changed[i])
+
+
+@_inner
+def _gain_at(
+    task: TaskModel, value: FloatArray, gamma: float, optimistic: float, q: int, s: int
+) -> float:
+    """G(q, s)."""
+    total = task.reward[q, s]
+    if total == np.inf:
+        return optimistic
+    for j in range(task.next_state.shape[2]):
+        p = task.prob[q, s, j]
+        if p > 0.0:
+            total += gamma * p * value[task.next_state[q, s, j], s]
+    return float(total)
+
+
+@_compiled
+def arrival_changed(
+    rows: Rows, task: TaskModel, tables: Tables, work: Worklist, rules: Rules, q: int, s: int
+) -> None:
+    """Update G(q, s), and queue the predecessors of s: the machine or V(s, .) has changed."""
+    gain = _gain_at(task, tables.value, rules.gamma, rules.optimistic, q, s)
+    if gain == tables.gain[q, s]:
+        return
+    tables.gain[q, s] = gain
+    width = rows.succ.shape[1]
+    edge = rows.head[s]
+    while edge != NO_EDGE:
+        _push(work, q, edge // width)
+        edge = rows.link[edge]
+
+
+@_compiled
+def fill_gains(task: TaskModel, tables: Tables, rules: Rules) -> None:
+    """G of all pairs."""
+    for q in range(tables.gain.shape[0]):
+        for s in range(tables.gain.shape[1]):
+            tables.gain[q, s] = _gain_at(task, tables.value, rules.gamma, rules.optimistic, q, s)
+
+
+@_compiled
+def settle_rows(
+    rows: Rows, task: TaskModel, tables: Tables, work: Worklist, order: Order, rules: Rules
+) -> int:
+    """Process the worklists, layer by layer; returns the number of backups."""
+    succ, listed, head, link = rows.succ, rows.listed, rows.head, rows.link
+    value, gain, done = tables
+    ring, first, length, waiting = work
+    states, ends, feeders, feeder_ends = order
+    gamma, tolerance, optimistic, signed = rules
+    n_states, width = ring.shape[1], succ.shape[1]
+    worth, values = np.empty(width), np.empty(rows.base.shape[1])
+    backups, layer, begin = 0, 0, 0
+    while layer < ends.size:
+        busy = False
+        for place in range(begin, ends[layer]):
+            q = states[place]
+            for _ in range(length[q]):  # those queued when this round begins
+                s = ring[q, first[q]]
+                first[q] = first[q] + 1 if first[q] + 1 < n_states else 0
+                length[q] -= 1
+                waiting[q, s] = False
+                if done[q, s]:
+                    continue
+                backups += 1
+                fill_row_values(rows, gain[q], optimistic, s, worth, values)
+                new = values[0]
+                for a in range(1, values.size):
+                    new = max(new, values[a])
+                size = abs(new)
+                if signed:  # terms may cancel
+                    for k in range(listed[s]):
+                        size = max(size, abs(gain[q, succ[s, k]]))
+                if abs(new - value[q, s]) <= tolerance * size + _NEGLIGIBLE:
+                    continue
+                value[q, s] = new
+                busy = True
+                for i in range(feeder_ends[q - 1] if q > 0 else 0, feeder_ends[q]):
+                    p = feeders[i]
+                    leads = False
+                    for j in range(task.next_state.shape[2]):
+                        at_q = task.next_state[p, s, j] == q
+                        leads = leads or (at_q and task.prob[p, s, j] > 0.0)
+                    if leads:
+                        gain[p, s] = _gain_at(task, value, gamma, optimistic, p, s)
+                        edge = head[s]
+                        while edge != NO_EDGE:
+                            _push(work, p, edge // width)
+                            edge = link[edge]
+        if not busy:
+            begin = ends[layer]
+            layer += 1
+    return backups
