@@ -91,7 +91,7 @@ def _overview() -> None:
         {
             f"{len(all_names())} problems": ", ".join(patterns),
             f"{len(maps)} maps": ", ".join(maps),
-            f"{len(tasks)} tasks": f"{', '.join(own)}, and {others} of single maps and worlds",
+            f"{len(tasks)} tasks": f"{', '.join(own)}, and {others} of single maps",
             f"{len(agent_names())} agents": f"{', '.join(short)}, and {published} *-published",
             f"{len(study_names())} studies": ", ".join(study_names()),
         }
