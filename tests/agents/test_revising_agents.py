@@ -77,7 +77,7 @@ def test_a_row_is_shrunk_towards_the_successors_of_all_actions() -> None:
     rows = agent.planner.rows
     assert rows.succ[1, :3].tolist() == [1, 0, 2]
     assert rows.prob[1, LEFT, :3] == pytest.approx([(2 + 1 / 3) / 4, (1 + 1 / 3) / 4, 1 / 3 / 4])
-    assert rows.radius[1, LEFT] == pytest.approx(2.0**2 / 3)
+    assert rows.radius[1, LEFT] == pytest.approx(3.0**2 / 3)
     assert rows.base[1].tolist() == [0.0, np.inf]  # RIGHT was tried once
 
 

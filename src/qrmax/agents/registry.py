@@ -72,6 +72,8 @@ _HOME = {  # in the paper's order
     "opsrl-published": "episodic.published_baselines.PublishedOPSRL",
     "qr-ucb": "revising.qr_ucb.QRUCB",
     "qr-ucb-rm": "revising.qr_ucb.QRUCBRM",
+    "qr-eb": "revising.qr_eb.QREB",
+    "qr-eb-rm": "revising.qr_eb.QREBRM",
     "qr-psrl": "revising.qr_psrl.QRPSRL",
     "qr-psrl-rm": "revising.qr_psrl.QRPSRLRM",
     "bucket-qrmax": "buckets.bucket_qrmax.BucketQRMax",

@@ -18,7 +18,10 @@ Proved: the optimistic Bellman operator is a gamma-contraction, so that the plan
 grows without end, every pair that the agent can reach for ever is sampled for ever, or is worth no
 more than others even at v_max; counts that go on make its estimates consistent.
 
-Only observed: that c = 2 and t_min = 3 suffice. The bonus is for the chance of transitions, and for
+Only observed: that c = 3 and t_min = 3 suffice. They were chosen on `random-office` and
+`random-mdp`, seeds 0 to 69: 50,000 steps got within 5 % of the optimum for good in all 140 runs of
+`qr-ucb-rm`, with c = 2 in all but one of 80 (a successor of probability 0.3 that nine samples had
+missed), with c = 1 in all but three. The bonus is for the chance of transitions, and for
 rewards as far as they depend on the state reached; rewards that are random beyond that, and random
 machines, have means and no bonus.
 """
@@ -36,7 +39,7 @@ from qrmax.errors import check_range
 class QRUCBConfig(RevisingConfig):
     """Settings of QR-UCB and QR-UCB-RM."""
 
-    bonus_scale: float = 2.0  # c
+    bonus_scale: float = 3.0  # c
 
     def __post_init__(self) -> None:
         RevisingConfig.__post_init__(self)

@@ -50,7 +50,7 @@ from qrmax.agents.revising.transition_rows import (
 from qrmax.empirical.counts import FOR_EVER, Counter, Counts
 from qrmax.empirical.successors import Seen, Successors
 from qrmax.errors import ModelError, check_count
-from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.planning.arrays import FloatArray, IntArray, Rows
 from qrmax.planning.confidence_sets import settle_rows
 from qrmax.planning.finite_horizon import NO_LIMIT
 from qrmax.planning.row_planner import RowPlanner
@@ -93,7 +93,7 @@ class RevisingAgent(Tabular):
 
     factored = True
     loop = staticmethod(step_loops.explore_rows)
-    beside_loop = ("estimate", "retune", "next_due")  # when it replans
+    beside_loop = ("estimate", "retune", "next_due", "fill_means")  # when it replans
     kernels = (settle_rows,)
     quick_settings = MappingProxyType({"t_min": 2})
 
@@ -250,11 +250,15 @@ class RevisingAgent(Tabular):
         seen, learned = self.seen.arrays, self.planner
         plan = self._make_planner(NO_LIMIT, initial=0.0)
         counted = np.zeros_like(self.counted)
-        estimate_rows(seen, self.alpha, 1, 0.0, counted, plan.rows, self._changed)
+        self.fill_means(counted, plan.rows)
         plan.rows.base[seen.n == 0] = -np.inf
         plan.adopt(learned.task, learned.tables.done, learned.moves)
         plan.solve()
         return plan
+
+    def fill_means(self, counted: IntArray, rows: Rows) -> None:
+        """The posterior means of all pairs that were tried."""
+        estimate_rows(self.seen.arrays, self.alpha, 1, 0.0, counted, rows, self._changed)
 
     def known(self) -> ModelCoverage:
         """The state-action pairs with `t_min` samples or more, of all there are."""

@@ -102,7 +102,7 @@ def estimate_rows(
                 continue
             for k in range(listed[s]):
                 prob[s, a, k] = (tau[s, a, k] + alpha / listed[s]) / (visits + alpha)
-                reward[s, a, k] = _mean_reward(rho, tau, s, a, k)
+                reward[s, a, k] = mean_reward(rho, tau, s, a, k)
             known = visits >= threshold
             news = news or known or base[s, a] == 0.0
             base[s, a] = 0.0 if known else np.inf
@@ -145,7 +145,7 @@ def draw_rows(
             total = 0.0
             for k in range(listed[s]):
                 prob[s, a, k], state = gamma(tau[s, a, k] + alpha / listed[s], state)
-                reward[s, a, k] = _mean_reward(rho, tau, s, a, k)
+                reward[s, a, k] = mean_reward(rho, tau, s, a, k)
                 total += prob[s, a, k]
             for k in range(listed[s]):
                 prob[s, a, k] /= total
@@ -156,7 +156,7 @@ def draw_rows(
 
 
 @_inner
-def _mean_reward(rho: FloatArray, tau: IntArray, s: int, a: int, k: int) -> float:
+def mean_reward(rho: FloatArray, tau: IntArray, s: int, a: int, k: int) -> float:
     """R(s, a, x), with x the k-th successor of s."""
     if tau[s, a, k] > 0:
         return float(rho[s, a, k] / tau[s, a, k])
