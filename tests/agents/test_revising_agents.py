@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from amounts import amount
 from learners import Trial, trial
 from qrmax import Edge, Problem, RewardMachine, TabularMDP
 from qrmax.agents.revising.revising_agent import RevisingAgent
@@ -141,7 +142,7 @@ def test_an_action_that_failed_at_first_is_not_given_up() -> None:
     )
     machine = RewardMachine([Edge("go", "win", "go")], initial="go")
     problem = Problem(mdp, machine, [(), ("win",)], np.array([0, 0, 1]), max_episode_steps=20)
-    for seed in range(10):
+    for seed in range(amount(10, plain=1)):
         agent = revising(trial("qr-ucb-rm", problem, seed=seed, growth=500).rush(8100))
         assert agent.threshold == 3 + 5
         assert (agent.seen.arrays.n >= agent.threshold).all()

@@ -66,7 +66,7 @@ def _largest_expectation(prob: FloatArray, worth: FloatArray, size: int, radius:
         free = mass * (1.0 + radius) - 1.0
         if free <= 0.0 or variance <= 0.0:  # by rounding
             return float(mean)
-        if np.sqrt(free / variance) * (mean - lowest) <= 1.0:
+        if np.sqrt(free) * (mean - lowest) <= np.sqrt(variance):
             return float(min(best, mean + np.sqrt(free * variance)))
         least, lowest = lowest, np.inf
         mass = mean = 0.0
