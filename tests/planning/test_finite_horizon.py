@@ -73,6 +73,10 @@ def cases(
         belief.rest[:, used] = mass[:, -1] * rng.choice([1.0, 0.2])
     if "spread" not in adds and draw(st.booleans()):  # as PSRL has them; a variance has no meaning
         belief.weight[:, :, used] -= 0.05
+    if draw(st.booleans()):  # never tried, as PSRL has them
+        untried = rng.random(n_x) < 0.5
+        belief.listed[untried], belief.weight[untried] = 0, 0.0
+        belief.rest[untried, used] = 1.0 / n_x
     belief.reward[:, used] = rng.choice([0.0, 0.5, 1.0, -2.0, np.inf], shape)
     for part in adds:
         getattr(belief, part)[:, used] = rng.random(shape) * (rng.random(shape) < 0.7)

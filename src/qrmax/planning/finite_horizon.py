@@ -179,7 +179,9 @@ def backward_induction(
     pays, ends, before = arrival.paid.reshape(-1), arrival.ends.reshape(-1), arrival.before
     work = np.empty((3, n_y * n_x, 2), np.int32)  # (y, x) of all stages; of one stage, by turns
     queued = np.full(n_y * n_x, horizon + 1, np.int32)  # the last stage to compute; -1 if all
-    every = feeders.ends.size == 0
+    every, blank, plain = feeders.ends.size == 0, 0, np.empty((2, n_y * n_x))
+    if sums and not (adds or records):
+        blank = _list_blank(belief, since, work[1], plain, queued)
     always, more = _list_pairs(since, fresh, every, work[0], queued), 0
     for h in range(horizon, -1, -1):  # V_horizon is 0
         top = v_max[h] if h < horizon else 0.0
@@ -245,15 +247,42 @@ def backward_induction(
                                 work[3 - now, _at(more), 0] = y_before
                                 work[3 - now, _at(more), 1] = feeder
                                 more += 1
-        if h > 0:
-            for y in range(n_y):
-                if sums:
-                    for x in range(n_x):
-                        ahead[h - 1, y, x] = paid[y, x]
-                    for j in range(share.shape[0]):
+        for i in range(blank if h < horizon else 0):
+            best = plain[0, i] + plain[1, i] * beyond[h, work[1, i, 0]]
+            value[_at(work[1, i, 0] * n_x + work[1, i, 1])] = best if best < top else top
+        for y in range(n_y if h > 0 else 0):
+            beyond[h - 1, y] = v_max[h - 1]
+            if sums:
+                for x in range(n_x):
+                    ahead[h - 1, y, x] = paid[y, x]
+                for j in range(share.shape[0]):
+                    if n_y == 1:  # the same as below, without looking up where it leads
+                        for x in range(n_x):
+                            ahead[h - 1, y, x] += share[j, y, x] * value[x]
+                    else:
                         for x in range(n_x):
                             ahead[h - 1, y, x] += share[j, y, x] * value[place[j, y, x]]
-                beyond[h - 1, y] = v_max[h - 1] if optimistic_prior else np.sum(ahead[h - 1, y])
+            if not optimistic_prior:
+                beyond[h - 1, y] = _sum(gains, earlier + _at(y * n_x), n_x)
+
+
+@_inner
+def _sum(array: FloatArray, begin: int, size: int) -> float:
+    """The sum of a part of a flat array, in sixteen sums side by side."""
+    first = second = third = fourth = fill(0.0)
+    step, at = _at(LANES), begin
+    for _ in range(size // (4 * LANES)):
+        first, at = add(first, load(array, at)), at + step
+        second, at = add(second, load(array, at)), at + step
+        third, at = add(third, load(array, at)), at + step
+        fourth, at = add(fourth, load(array, at)), at + step
+    together = add(add(first, second), add(third, fourth))
+    total = 0.0
+    for i in range(LANES):
+        total += part(together, i)
+    for i in range(size // (4 * LANES) * (4 * LANES), size):
+        total += array[begin + _at(i)]
+    return total
 
 
 @_inner
@@ -264,9 +293,34 @@ def _list_pairs(
     count = 0
     for x in range(fresh.size):
         for y in range(since.shape[0]):
-            if fresh[x] or (every and since[y, x] < NEVER):
+            waits = queued[y * fresh.size + x] >= 0
+            if waits and (fresh[x] or (every and since[y, x] < NEVER)):
                 pairs[count, 0], pairs[count, 1] = y, x
                 queued[y * fresh.size + x] = -1
+                count += 1
+    return count
+
+
+@_inner
+def _list_blank(
+    belief: Belief, since: IntArray, pairs: IntArray, plain: FloatArray, queued: IntArray
+) -> int:
+    """List the pairs of x without any known successor; their number.
+
+    Their value is reward + rest x beyond, `plain`: of the best reward, if `rest` is that of all.
+    """
+    listed, rest, reward = belief.listed, belief.rest, belief.reward
+    count = 0
+    for x in range(listed.size):
+        best, alike = -np.inf, listed[x] == 0
+        for o in range(reward.shape[1] if alike else 0):
+            best = max(best, reward[x, o])
+            alike = alike and (rest[x, o] == rest[x, 0] or reward[x, o] == -np.inf)
+        for y in range(since.shape[0]):
+            if alike and since[y, x] == 0:
+                pairs[count, 0], pairs[count, 1] = y, x
+                plain[0, count], plain[1, count] = best, rest[x, 0]
+                queued[y * listed.size + x] = -1
                 count += 1
     return count
 
