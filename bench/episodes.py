@@ -56,7 +56,7 @@ def planning(agent: str, problem: qrmax.Problem) -> tuple[float, float]:
     plan, task, done = run.agent.plan, run.agent.task, run.agent.done
 
     def compiled() -> None:
-        plan.stale[:] = True
+        plan.fresh[:] = True
         plan.renew(task)
 
     def in_numpy() -> None:

@@ -11,13 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qrmax
+from qrmax.empirical.successors import Seen, Successors
 from qrmax.errors import ParameterError
 from qrmax.planning import reference
 from qrmax.planning.arrays import Belief, BoolArray, FloatArray, IntArray, Stages, TaskModel
 from qrmax.planning.finite_horizon import (
+    FROM_SCRATCH,
     NEVER,
     NO_CHOICE,
     backward_induction,
+    list_feeders,
+    make_arrival,
     make_belief,
     make_stages,
     stage_values,
@@ -69,6 +73,10 @@ def cases(
         belief.rest[:, used] = mass[:, -1] * rng.choice([1.0, 0.2])
     if "spread" not in adds and draw(st.booleans()):  # as PSRL has them; a variance has no meaning
         belief.weight[:, :, used] -= 0.05
+    if draw(st.booleans()):  # never tried, as PSRL has them
+        untried = rng.random(n_x) < 0.5
+        belief.listed[untried], belief.weight[untried] = 0, 0.0
+        belief.rest[untried, used] = 1.0 / n_x
     belief.reward[:, used] = rng.choice([0.0, 0.5, 1.0, -2.0, np.inf], shape)
     for part in adds:
         getattr(belief, part)[:, used] = rng.random(shape) * (rng.random(shape) < 0.7)
@@ -96,12 +104,18 @@ def since_of(done: BoolArray) -> IntArray:
     return np.where(done, NEVER, 0).astype(np.int32)
 
 
+def plan(case: Case, since: IntArray, choice: IntArray) -> None:
+    """Plan from scratch."""
+    belief, task, done, stages = case
+    fresh, arrival = np.ones(len(belief.succ), dtype=bool), make_arrival(*done.shape)
+    backward_induction(belief, task, since, fresh, FROM_SCRATCH, arrival, stages, choice)
+
+
 def planned(case: Case, since: IntArray) -> tuple[FloatArray, IntArray]:
     """The value of every option, `[h, y, x, o]`, and what is chosen, `[h, y, x]`."""
-    belief, task, _, stages = case
+    belief, _, _, stages = case
     choice = np.full(stages.ahead.shape, -1, dtype=np.int32)
-    every = np.ones(len(belief.succ), dtype=bool)
-    backward_induction(belief, task, since, every, stages, choice)
+    plan(case, since, choice)
     table = np.empty((*choice.shape, belief.reward.shape[1]))
     for h, y, x in np.ndindex(choice.shape):
         stage_values(belief, stages, h, y, x, table[h, y, x])
@@ -127,8 +141,7 @@ def test_a_plan_without_a_choice_is_the_same_plan(case: Case) -> None:
     planned(case, since_of(case.done))
     ahead, beyond = case.stages.ahead.copy(), case.stages.beyond.copy()
     case.stages.ahead[:] = np.nan
-    every = np.ones(len(case.belief.succ), dtype=bool)
-    backward_induction(case.belief, case.task, since_of(case.done), every, case.stages, NO_CHOICE)
+    plan(case, since_of(case.done), NO_CHOICE)
     np.testing.assert_array_equal(case.stages.ahead, ahead)
     np.testing.assert_array_equal(case.stages.beyond, beyond)
 
@@ -143,6 +156,34 @@ def test_the_value_of_an_action_is_that_of_its_best_model(case: Case, n_models: 
         stage_values(case.belief, case.stages, h, y, x, values)
         for a in range(n_actions):
             assert values[a] == table[h, y, x, a::n_actions].max()
+
+
+@given(cases(certain_machine=True, optimistic_prior=True), st.integers(0, 2**32 - 1))
+def test_a_plan_that_is_kept_up_is_one_from_scratch_to_the_bit(case: Case, seed: int) -> None:
+    """Whatever changes: models, what can be reached, what is over, and what the machine does."""
+    rng, (belief, task, done, stages) = np.random.default_rng(seed), case
+    arrival, since = make_arrival(*done.shape), since_of(done)
+    kept, fresh = np.zeros(stages.ahead.shape, dtype=np.int32), np.ones(done.shape[1], dtype=bool)
+    for _ in range(4):
+        feeders = list_feeders(seen_in(belief))
+        backward_induction(belief, task, since, fresh, feeders, arrival, stages, kept)
+        anew, choice = stages._replace(ahead=np.full_like(stages.ahead, np.nan)), kept.copy()
+        plan(case._replace(stages=anew), since, choice)
+        np.testing.assert_array_equal(stages.ahead, anew.ahead)
+        np.testing.assert_array_equal(kept, choice)
+        fresh = rng.random(len(fresh)) < 0.4
+        belief.reward[fresh] = np.minimum(belief.reward[fresh], rng.choice([0.0, 1.0]))
+        belief.listed[fresh] = rng.integers(0, belief.succ.shape[1] + 1, fresh.sum())
+        since[:, fresh] = rng.choice([0, 1, 3, NEVER], (len(since), fresh.sum()))
+        y, label = (int(rng.integers(0, n)) for n in task.reward.shape)
+        task.reward[y, label] = rng.choice([0.0, 2.0])
+        task.next_state[y, label] = rng.integers(0, len(since))
+
+
+def seen_in(belief: Belief) -> Seen:
+    """The successors of a belief as counts."""
+    nothing = Successors(len(belief.succ), 1).arrays
+    return nothing._replace(listed=belief.listed, outcome=belief.succ)
 
 
 @given(cases(certain_machine=True, optimistic_prior=True), st.integers(0, 2**32 - 1))

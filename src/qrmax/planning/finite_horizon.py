@@ -24,6 +24,7 @@ import numpy as np
 from qrmax.errors import ParameterError
 from qrmax.planning.arrays import Belief, Stages
 from qrmax.planning.compilation import compiled, inner
+from qrmax.planning.lanes import LANES, add, fill, largest, least, load, mul, part, root, sub
 
 if TYPE_CHECKING:  # numba does not read annotations
     from collections.abc import Callable
@@ -35,11 +36,7 @@ if TYPE_CHECKING:  # numba does not read annotations
 
     IndexArray = NDArray[np.uint64]
 
-LANES = 4
-"""Number of options per batch: successors are looked up once for all of them."""
-
 NEVER = 2**31 - 1
-
 NO_LIMIT = 1e290
 """As `r_span`, if values are not to be clipped."""
 
@@ -72,6 +69,10 @@ class Feeders(NamedTuple):
 
     ends: IntArray  # [x]
     feeder: IntArray
+
+
+FROM_SCRATCH = Feeders(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32))
+"""In place of predecessors if nothing is kept."""
 
 
 def make_stages(
@@ -111,12 +112,37 @@ def largest_returns(horizon: int, gamma: float, r_span: float) -> FloatArray:
     return v_max
 
 
+class Arrival(NamedTuple):
+    """The machine of a plan that is kept up: its reward and successor at (y, x), and the reverse.
+
+    `before` up to `ends[y, x]`, from the end of the pair before, lists the pairs y' n_x + x in
+    which an arrival in x leads to y.
+    """
+
+    paid: FloatArray  # [y, x]
+    place: IntArray  # [y, x], the machine state that follows
+    ends: IntArray  # [y, x]
+    before: IntArray
+
+
+def make_arrival(n_y: int, n_x: int) -> Arrival:
+    """Allocate the machine of a plan; nothing is known of it."""
+    return Arrival(
+        paid=np.zeros((n_y, n_x)),
+        place=np.full((n_y, n_x), -1, dtype=np.int32),
+        ends=np.zeros((n_y, n_x), dtype=np.int32),
+        before=np.zeros(n_y * n_x, dtype=np.int32),
+    )
+
+
 @_compiled
 def backward_induction(
     belief: Belief,
     task: TaskModel,
     since: IntArray,
-    stale: BoolArray,
+    fresh: BoolArray,
+    feeders: Feeders,
+    arrival: Arrival,
     stages: Stages,
     choice: IntArray,
 ) -> None:
@@ -124,10 +150,14 @@ def backward_induction(
 
     `since[y, x]` is the first stage to plan for that pair, since it cannot be reached earlier:
     before, it is taken to be worth v_max. Where it is NEVER, say because the episode is over there,
-    it is worth 0. Without a machine, only pairs are planned for that are `stale[x]`: the others can
-    lead to nothing that has changed since the stages were filled before.
+    it is worth 0.
 
-    What an option is worth is written out four times for the four lanes, and once more in
+    With `feeders`, stages that were filled before are changed to what they would be from scratch.
+    Only what may change is computed: at every stage the pairs of an x that is `fresh`, whose model
+    or reach is another than before, and pairs with a successor whose value is another, be it by a
+    bit. The prior must be optimistic then, and every label have one outcome.
+
+    What an option is worth is written out here for four options at a time, and once more in
     `stage_values` and in the agents' step loop: calls that are given arrays would cost more than
     what they do.
     """
@@ -138,86 +168,170 @@ def backward_induction(
     gamma, v_max, optimistic_prior, ahead, beyond = stages
     horizon, n_y, n_x = ahead.shape
     n_succ, n_options = belief.weight.shape[1:]
-    alone = task.next_state.size == 1 and task.reward[0, 0] == 0.0  # there is no machine
-    varies, records = np.any(spread > 0.0), choice.size > 0
-    adds = varies or np.any(flat > 0.0) or np.any(slope > 0.0)
-    one, two, three, below = _at(1), _at(2), _at(3), _at(n_options)
-    value = np.zeros((n_y, n_x))  # V_h+1, then V_h
-    after = value.reshape(-1)
+    sums, records = task.prob.shape[2] > 1 or not optimistic_prior, choice.size > 0
+    varies = _any_positive(spread)
+    adds = varies or _any_positive(flat) or _any_positive(slope)
+    one, below, n_pairs = _at(1), _at(n_options), _at(n_y * n_x)
+    since_of, value = since.reshape(-1), np.zeros(n_y * n_x)  # [y, x], V_h
     paid, share, place = _on_arrival(task, gamma)
-    for h in range(horizon - 1, -1, -1):
-        top = v_max[h]
-        for y in range(n_y):
-            if alone:
-                for x in range(n_x):
-                    if stale[x]:
-                        ahead[h, y, x] = gamma * value[y, x]
-            else:
-                for x in range(n_x):
-                    ahead[h, y, x] = paid[y, x]
-                for j in range(share.shape[0]):
-                    for x in range(n_x):
-                        ahead[h, y, x] += share[j, y, x] * after[place[j, y, x]]
-            beyond[h, y] = top if optimistic_prior else np.sum(ahead[h, y])
-        for y in range(n_y):
-            unseen, row = beyond[h, y], _at((h * n_y + y) * n_x)
-            for x in range(n_x):
-                if since[y, x] > h or (alone and not stale[x]):
-                    if since[y, x] < NEVER:
-                        value[y, x] = top
-                    continue
-                best = -np.inf
+    if not sums:
+        _read_machine(task, arrival, fresh)
+    pays, ends, before = arrival.paid.reshape(-1), arrival.ends.reshape(-1), arrival.before
+    work = np.empty((3, n_y * n_x, 2), np.int32)  # (y, x) of all stages; of one stage, by turns
+    queued = np.full(n_y * n_x, horizon + 1, np.int32)  # the last stage to compute; -1 if all
+    every, blank, plain = feeders.ends.size == 0, 0, np.empty((2, n_y * n_x))
+    if sums and not (adds or records):
+        blank = _list_blank(belief, since, work[1], plain, queued)
+    always, more = _list_pairs(since, fresh, every, work[0], queued), 0
+    for h in range(horizon, -1, -1):  # V_horizon is 0
+        top = v_max[h] if h < horizon else 0.0
+        tops, here, earlier = fill(top), _at(h) * n_pairs, _at(max(h, 1) - 1) * n_pairs
+        now, count, more = 1 + h % 2, always + more, 0
+        for i in range(count):
+            y = work[0, _at(i), 0] if i < always else work[now, _at(i - always), 0]
+            x = work[0, _at(i), 1] if i < always else work[now, _at(i - always), 1]
+            pair = _at(y * n_x + x)
+            best = top if since_of[pair] < NEVER else 0.0
+            if h < horizon and since_of[pair] <= h:
+                row, unseen, best = here + _at(y * n_x), fill(beyond[h, y]), -np.inf
                 for lane in range(0, n_options, LANES):
                     o = _at(x * n_options + lane)
-                    worth0 = worth1 = worth2 = worth3 = 0.0
-                    var0 = var1 = var2 = var3 = 0.0
+                    worth = fill(0.0)
                     k, e = _at(x * n_succ), _at(x * n_succ * n_options + lane)
-                    for _ in range(listed[x]):
-                        gain = gains[row + _at(succ[k])]
-                        worth0 += weight[e] * gain
-                        worth1 += weight[e + one] * gain
-                        worth2 += weight[e + two] * gain
-                        worth3 += weight[e + three] * gain
+                    for _ in range(listed[_at(x)]):
+                        worth = add(worth, mul(load(weight, e), fill(gains[row + _at(succ[k])])))
                         k, e = k + one, e + below
-                    if varies:
-                        k, e = _at(x * n_succ), _at(x * n_succ * n_options + lane)
-                        for _ in range(listed[x]):
-                            gain = gains[row + _at(succ[k])]
-                            var0 += weight[e] * (gain - worth0) * (gain - worth0)
-                            var1 += weight[e + one] * (gain - worth1) * (gain - worth1)
-                            var2 += weight[e + two] * (gain - worth2) * (gain - worth2)
-                            var3 += weight[e + three] * (gain - worth3) * (gain - worth3)
-                            k, e = k + one, e + below
-                    total0 = worth0 + (reward[o] + rest[o] * unseen)
-                    total1 = worth1 + (reward[o + one] + rest[o + one] * unseen)
-                    total2 = worth2 + (reward[o + two] + rest[o + two] * unseen)
-                    total3 = worth3 + (reward[o + three] + rest[o + three] * unseen)
+                    total = add(worth, add(load(reward, o), mul(load(rest, o), unseen)))
                     if adds:
-                        bonus0 = flat[o] + slope[o] * top
-                        bonus1 = flat[o + one] + slope[o + one] * top
-                        bonus2 = flat[o + two] + slope[o + two] * top
-                        bonus3 = flat[o + three] + slope[o + three] * top
+                        bonus = add(load(flat, o), mul(load(slope, o), tops))
                         if varies:
-                            bonus0 += spread[o] * np.sqrt(var0)
-                            bonus1 += spread[o + one] * np.sqrt(var1)
-                            bonus2 += spread[o + two] * np.sqrt(var2)
-                            bonus3 += spread[o + three] * np.sqrt(var3)
-                        total0 += bonus0 if bonus0 < top else top
-                        total1 += bonus1 if bonus1 < top else top
-                        total2 += bonus2 if bonus2 < top else top
-                        total3 += bonus3 if bonus3 < top else top
+                            variance = fill(0.0)
+                            k, e = _at(x * n_succ), _at(x * n_succ * n_options + lane)
+                            for _ in range(listed[_at(x)]):
+                                off = sub(fill(gains[row + _at(succ[k])]), worth)
+                                variance = add(variance, mul(mul(load(weight, e), off), off))
+                                k, e = k + one, e + below
+                            bonus = add(bonus, mul(load(spread, o), root(variance)))
+                        total = add(total, least(bonus, tops))
                     if records:
-                        for i, worth in enumerate((total0, total1, total2, total3)):
-                            if best < top and worth > best:
-                                best = worth
-                                choice[h, y, x] = lane + i
-                    total0 = total0 if total0 > total1 else total1
-                    total2 = total2 if total2 > total3 else total3
-                    total0 = total0 if total0 > total2 else total2
-                    best = best if best > total0 else total0
+                        for n in range(LANES):
+                            if best < top and part(total, n) > best:
+                                best = part(total, n)
+                                choice[h, y, x] = lane + n
+                    best = max(best, largest(total))
                     if best >= top:
+                        best = top
                         break
-                value[y, x] = best if best < top else top
+            elif i >= always:
+                continue
+            if sums:
+                value[pair] = best
+            elif h > 0:  # what is ahead of those that arrive here
+                begin, end = 0, 1
+                if n_y > 1:
+                    begin, end = ends[pair - one] if pair > 0 else 0, ends[pair]
+                for b in range(begin, end):
+                    origin = _at(before[_at(b)]) if n_y > 1 else pair
+                    gain = pays[origin] + gamma * best
+                    if every:
+                        gains[earlier + origin] = gain
+                    elif gains[earlier + origin] != gain:
+                        gains[earlier + origin] = gain
+                        y_before = before[_at(b)] // n_x if n_y > 1 else 0
+                        for f in range(
+                            feeders.ends[_at(x - 1)] if x > 0 else 0, feeders.ends[_at(x)]
+                        ):
+                            feeder = feeders.feeder[_at(f)]
+                            if queued[_at(y_before * n_x + feeder)] >= h:
+                                queued[_at(y_before * n_x + feeder)] = h - 1
+                                work[3 - now, _at(more), 0] = y_before
+                                work[3 - now, _at(more), 1] = feeder
+                                more += 1
+        for i in range(blank if h < horizon else 0):
+            best = plain[0, i] + plain[1, i] * beyond[h, work[1, i, 0]]
+            value[_at(work[1, i, 0] * n_x + work[1, i, 1])] = best if best < top else top
+        for y in range(n_y if h > 0 else 0):
+            beyond[h - 1, y] = v_max[h - 1]
+            if sums:
+                for x in range(n_x):
+                    ahead[h - 1, y, x] = paid[y, x]
+                for j in range(share.shape[0]):
+                    if n_y == 1:  # the same as below, without looking up where it leads
+                        for x in range(n_x):
+                            ahead[h - 1, y, x] += share[j, y, x] * value[x]
+                    else:
+                        for x in range(n_x):
+                            ahead[h - 1, y, x] += share[j, y, x] * value[place[j, y, x]]
+            if not optimistic_prior:
+                beyond[h - 1, y] = _sum(gains, earlier + _at(y * n_x), n_x)
+
+
+@_inner
+def _sum(array: FloatArray, begin: int, size: int) -> float:
+    """The sum of a part of a flat array, in sixteen sums side by side."""
+    first = second = third = fourth = fill(0.0)
+    step, at = _at(LANES), begin
+    for _ in range(size // (4 * LANES)):
+        first, at = add(first, load(array, at)), at + step
+        second, at = add(second, load(array, at)), at + step
+        third, at = add(third, load(array, at)), at + step
+        fourth, at = add(fourth, load(array, at)), at + step
+    together = add(add(first, second), add(third, fourth))
+    total = 0.0
+    for i in range(LANES):
+        total += part(together, i)
+    for i in range(size // (4 * LANES) * (4 * LANES), size):
+        total += array[begin + _at(i)]
+    return total
+
+
+@_inner
+def _list_pairs(
+    since: IntArray, fresh: BoolArray, every: bool, pairs: IntArray, queued: IntArray
+) -> int:
+    """List the pairs of fresh x, or `every` pair that is planned for, too; their number."""
+    count = 0
+    for x in range(fresh.size):
+        for y in range(since.shape[0]):
+            waits = queued[y * fresh.size + x] >= 0
+            if waits and (fresh[x] or (every and since[y, x] < NEVER)):
+                pairs[count, 0], pairs[count, 1] = y, x
+                queued[y * fresh.size + x] = -1
+                count += 1
+    return count
+
+
+@_inner
+def _list_blank(
+    belief: Belief, since: IntArray, pairs: IntArray, plain: FloatArray, queued: IntArray
+) -> int:
+    """List the pairs of x without any known successor; their number.
+
+    Their value is reward + rest x beyond, `plain`: of the best reward, if `rest` is that of all.
+    """
+    listed, rest, reward = belief.listed, belief.rest, belief.reward
+    count = 0
+    for x in range(listed.size):
+        best, alike = -np.inf, listed[x] == 0
+        for o in range(reward.shape[1] if alike else 0):
+            best = max(best, reward[x, o])
+            alike = alike and (rest[x, o] == rest[x, 0] or reward[x, o] == -np.inf)
+        for y in range(since.shape[0]):
+            if alike and since[y, x] == 0:
+                pairs[count, 0], pairs[count, 1] = y, x
+                plain[0, count], plain[1, count] = best, rest[x, 0]
+                queued[y * listed.size + x] = -1
+                count += 1
+    return count
+
+
+@_inner
+def _any_positive(array: FloatArray) -> bool:
+    """Whether there is a number above 0."""
+    found = False
+    for i in range(array.size):
+        found |= array[i] > 0.0
+    return found
 
 
 @_inner
@@ -239,6 +353,41 @@ def _on_arrival(task: TaskModel, gamma: float) -> tuple[FloatArray, FloatArray, 
                 share[j, y, x] = gamma * prob[y, label[x], j]
                 place[j, y, x] = next_state[y, label[x], j] * n_x + x
     return paid, share, place
+
+
+@_inner
+def _read_machine(task: TaskModel, arrival: Arrival, fresh: BoolArray) -> None:
+    """Update the machine; where it is another than before, x is fresh."""
+    label, next_state, _, reward = task
+    paid, place, ends, before = arrival
+    n_y, n_x = paid.shape
+    same = True
+    for y in range(n_y):
+        for x in range(n_x):
+            follows = next_state[y, label[x], 0]
+            if place[y, x] != follows or paid[y, x] != reward[y, label[x]]:
+                place[y, x], paid[y, x] = follows, reward[y, label[x]]
+                fresh[x] = True
+                same = False
+    if same:
+        return
+    ends[:] = 0
+    for y in range(n_y):
+        for x in range(n_x):
+            ends[place[y, x], x] += 1
+    total = 0
+    for y in range(n_y):
+        for x in range(n_x):
+            total += ends[y, x]
+            ends[y, x] = total
+    for y in range(n_y):
+        for x in range(n_x):
+            follows = place[y, x]
+            ends[follows, x] -= 1
+            before[ends[follows, x]] = y * n_x + x
+    for y in range(n_y):  # back from the beginnings
+        for x in range(n_x):
+            ends[place[y, x], x] += 1
 
 
 @_compiled
@@ -315,27 +464,6 @@ def list_feeders(seen: Seen) -> Feeders:
             place[outcome[x, k]] -= 1
             feeder[place[outcome[x, k]]] = x
     return Feeders(ends, feeder)
-
-
-@_compiled
-def mark_upstream(feeders: Feeders, stale: BoolArray) -> None:
-    """Mark all ancestors of what is marked."""
-    ends, feeder = feeders
-    waiting = np.empty(stale.size, np.int32)
-    count = 0
-    for x in range(stale.size):
-        if stale[x]:
-            waiting[count] = x
-            count += 1
-    at = 0
-    while at < count:
-        x = waiting[at]
-        at += 1
-        for i in range(0 if x == 0 else ends[x - 1], ends[x]):
-            if not stale[feeder[i]]:
-                stale[feeder[i]] = True
-                waiting[count] = feeder[i]
-                count += 1
 
 
 @_compiled

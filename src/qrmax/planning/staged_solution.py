@@ -10,10 +10,12 @@ from qrmax.errors import check_count, check_range
 from qrmax.planning.arrays import Belief, FloatArray, IntArray
 from qrmax.planning.error_bounds import staged_error
 from qrmax.planning.finite_horizon import (
+    FROM_SCRATCH,
     NEVER,
     NO_LIMIT,
     backward_induction,
     list_together,
+    make_arrival,
     make_belief,
     make_stages,
     stage_values,
@@ -68,8 +70,8 @@ def solve_horizon(problem: Problem, horizon: int, gamma: float = 1.0) -> StagedS
     belief, stages = _truth(model), make_stages(horizon, gamma, NO_LIMIT, model.done.shape)
     choice = np.zeros(stages.ahead.shape, dtype=np.int32)
     since = np.where(model.done, NEVER, 0).astype(np.int32)
-    every = np.ones(problem.n_states, dtype=bool)
-    backward_induction(belief, model.task, since, every, stages, choice)
+    fresh, arrival = np.ones(problem.n_states, dtype=bool), make_arrival(*model.done.shape)
+    backward_induction(belief, model.task, since, fresh, FROM_SCRATCH, arrival, stages, choice)
     value = np.zeros(model.done.shape)
     row = np.empty(problem.n_actions)
     for q, s in np.argwhere(~model.done).tolist():

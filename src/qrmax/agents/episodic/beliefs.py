@@ -128,8 +128,13 @@ def draw_posterior(seen: Seen, prior: Prior, state: Bits, belief: Belief) -> Non
     each = 0.0 if optimistic else strength / n_x  # the pseudo-count of a successor that was seen
     for x in range(n_x):
         for a in range(n_actions):
-            if optimistic and n[x, a] == 0:
-                continue  # its reward is infinite, and stays so
+            if n[x, a] == 0:
+                if not optimistic:  # else its reward is infinite, and stays so
+                    for o in range(a, draws * n_actions, n_actions):
+                        rest[x, o] = 1.0 / n_x
+                        share, state = uniform(state)
+                        reward[x, o] = lowest + span * share
+                continue
             seen_to_follow = 0
             for k in range(listed[x]):
                 if tau[x, a, k] > 0:

@@ -8,12 +8,13 @@ from qrmax.agents.episodic import beliefs
 from qrmax.empirical.successors import Seen
 from qrmax.planning.arrays import BoolArray, IntArray, Stages, TaskModel
 from qrmax.planning.finite_horizon import (
+    FROM_SCRATCH,
     NEVER,
     NO_CHOICE,
     backward_induction,
     list_feeders,
+    make_arrival,
     make_belief,
-    mark_upstream,
     stages_reached,
 )
 
@@ -22,8 +23,9 @@ class EpisodePlan:
     """Incremental backward induction, with the same result as from scratch.
 
     A pair that no episode can reach before stage h is not planned for at earlier stages, unless the
-    plan is `everywhere`; a pair from which nothing that has changed can be reached keeps its
-    values. A plan that `chooses` records the greedy actions as well, `choice[h, y, x]`.
+    plan is `everywhere`; a pair of which neither the model nor the value of any successor has
+    changed keeps its value. A plan that `chooses` records the greedy actions as well,
+    `choice[h, y, x]`.
     """
 
     def __init__(
@@ -38,11 +40,13 @@ class EpisodePlan:
         self.stages = stages
         self.models = models
         self.everywhere = everywhere
+        self.redrawn = False  # whether all models are others than in the last plan
         self.outdated = True  # whether something new was observed since `look_around`
         n_x, actions = seen.n.shape
         self.belief = make_belief(n_x, actions * models, seen.outcome.shape[1])
         self.settled: IntArray = np.full(seen.n.shape, -1, dtype=np.int32)  # see `estimate`
-        self.stale: BoolArray = np.ones(n_x, dtype=bool)
+        self.fresh: BoolArray = np.ones(n_x, dtype=bool)  # since the last plan
+        self.arrival = make_arrival(*stages.ahead.shape[1:])
         self.since: IntArray = np.zeros(stages.ahead.shape[1:], dtype=np.int32)
         self.feeders = list_feeders(seen)
         self.choice = np.zeros_like(stages.ahead, dtype=np.int32) if chooses else NO_CHOICE
@@ -57,26 +61,35 @@ class EpisodePlan:
             self.settled[:] = -1
         beliefs.list_successors(seen, self.belief)
         self.feeders = list_feeders(seen)
-        self.stale[:] = True
+        before = self.since.copy()
         if self.everywhere:
             self.since[:] = np.where(done, NEVER, 0)
         else:
             stages_reached(seen.outcome, task, done, starts, self.since)
+        self.fresh |= (self.since != before).any(axis=0)
         self.outdated = False
 
     def estimate(self, seen: Seen, worth: beliefs.Worth, bonus: beliefs.Bonus) -> bool:
         """Use the empirical model plus a bonus; returns whether that is known for every count."""
-        complete = beliefs.estimate(seen, worth, bonus, self.settled, self.belief, self.stale)
-        mark_upstream(self.feeders, self.stale)
-        return bool(complete)
+        self.redrawn = False
+        return bool(beliefs.estimate(seen, worth, bonus, self.settled, self.belief, self.fresh))
 
     def draw(self, seen: Seen, prior: beliefs.Prior, state: np.uint64) -> None:
         """Use models sampled from the posterior."""
         with np.errstate(over="ignore"):  # integer overflow is part of the generator
             beliefs.draw_posterior(seen, prior, state, self.belief)
-        self.stale[:] = True
+        self.redrawn = True
 
     def renew(self, task: TaskModel) -> None:
         """Plan with the current model."""
-        backward_induction(self.belief, task, self.since, self.stale, self.stages, self.choice)
-        self.stale[:] = False
+        backward_induction(
+            self.belief,
+            task,
+            self.since,
+            self.fresh,
+            FROM_SCRATCH if self.redrawn else self.feeders,
+            self.arrival,
+            self.stages,
+            self.choice,
+        )
+        self.fresh[:] = False

@@ -124,6 +124,7 @@ class FiniteHorizon(EpisodicAgent):
         self.plan.stages.beyond[:] = arrays["stages.beyond"]
         self.plan.outdated = True
         self.plan.settled[:] = -1
+        self.plan.fresh[:] = True
 
     def _check_belief(self, belief: Belief) -> None:
         """Refuse successors out of range, which compiled code does not check."""
