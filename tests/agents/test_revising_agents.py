@@ -193,6 +193,18 @@ def test_the_recommended_policy_has_no_bonus() -> None:
     assert agent.policy()[3, 0] == LEFT  # the first of equals
 
 
+def test_arrivals_that_were_never_observed_are_not_recommended() -> None:
+    """In machine state 1 nothing has happened yet, but LEFT and RIGHT were tried in state 0."""
+    agent = revising(trial("qr-ucb", idle(), t_min=2))
+    for _ in range(3):
+        agent.update(1, 0, LEFT, step_to(0))
+        agent.update(1, 0, RIGHT, step_to(2))
+    agent.update(1, 1, RIGHT, Step(2, 1, 0, 0.0, 0.5, False, False, False))
+    assert agent.planner.tables.gain[1].tolist()[0] == agent.config.optimistic
+    assert agent.q[1, 1, LEFT] < agent.q[1, 1, RIGHT] < 1.0
+    assert agent.policy()[1, 1] == RIGHT
+
+
 # --- scale
 
 

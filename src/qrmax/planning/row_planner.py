@@ -164,8 +164,12 @@ class RowPlanner:
         )
 
     def adopt(self, task: TaskModel, done: BoolArray, moves: BoolArray) -> None:
-        """Plan with the machine and the terminal pairs of another planner (not copies)."""
-        self.task, self.moves, self._order = task, moves, solving_order(moves)
+        """Plan with the machine and the terminal pairs of another planner.
+
+        What the machine does on arriving somewhere is worth 0 until it is known.
+        """
+        self.task = task._replace(reward=np.where(np.isinf(task.reward), 0.0, task.reward))
+        self.moves, self._order = moves, solving_order(moves)
         self.tables = self.tables._replace(done=done)
         if (task.reward < 0.0).any():
             self.rules = self.rules._replace(signed=True)

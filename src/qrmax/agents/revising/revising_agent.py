@@ -13,7 +13,8 @@ successor or twice as many samples as before, the machine does something new, an
 new pair (s, q). It replans by the clock as well, when alpha is estimated again.
 
 The policy that it recommends is greedy on the mean model, without optimism: rows are posterior
-means of all pairs that were tried, and other actions are excluded.
+means of all pairs that were tried, other actions are excluded, and arrivals (q, s') that were never
+observed are worth 0.
 """
 
 from __future__ import annotations
