@@ -28,7 +28,7 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_INSTALLED)  ## install, then check, tests and doctests
 	@PYTHONPATH=tests $(BIN)/python tests/compile_ahead.py & kernels=$$!; \
 	    $(MAKE) --no-print-directory check; checked=$$?; wait $$kernels && exit $$checked
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests -m small_enough_without_jit --numprocesses 2
 
 check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import gymnasium
@@ -234,10 +235,12 @@ def test_rewards_below_r_min_are_warned_of_once() -> None:
     with pytest.warns(qrmax.QRMaxWarning) as caught:
         qrmax.train("psrl", cliff(), horizon=30, max_steps=300)
     below = [str(warning.message) for warning in caught if "below r_min" in str(warning.message)]
-    assert below == [
-        "a step had a reward of -1, below r_min = 0, and may be clipped to that; "
-        "give r_min=-1 or less"
-    ]
+    assert len(below) == 1
+    assert re.fullmatch(  # a step, or a fall if that is the first
+        r"a step had a reward of (-1|-100), below r_min = 0, and may be clipped to that; "
+        r"give r_min=\1 or less",
+        below[0],
+    )
 
 
 def test_a_plan_that_no_memory_holds_is_refused() -> None:
