@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from learners import trial
+from qrmax import Problem
 from qrmax.agents.episodic.published_baselines import PublishedOPSRL, PublishedUCBVI
 from qrmax.problems.simulator import Step
+from random_problems import problems
 from small_problems import RIGHT, errand
 
 pytestmark = pytest.mark.small_enough_without_jit
@@ -80,6 +84,22 @@ def test_a_run_of_ucbvi_is_the_one_by_the_rules(name: str, seed: int) -> None:
     np.testing.assert_allclose(agent.q, greedy, rtol=1e-9)
     assert (agent.recommendation() == agent.policy()).all()  # at all stages
     assert agent.recommendation().shape == (HORIZON, *agent.policy().shape)
+
+
+@given(problem=problems(), seed=st.integers(0, 1000), name=st.sampled_from(KINDS))
+@settings(max_examples=20)
+def test_a_plan_that_is_kept_up_is_one_made_from_scratch(
+    problem: Problem, seed: int, name: str
+) -> None:
+    assume(problem.start()[~problem.done()].any())
+    told = {"seed": seed, "horizon": HORIZON, "r_max": 1.0, "r_min": 0.0}
+    kept_up, anew = (trial(name, problem, **told) for _ in range(2))
+    for _ in range(60):
+        assert isinstance(anew.agent, PublishedUCBVI)
+        anew.agent._totals[:] = 0.0
+        kept_up.play(1)
+        anew.play(1)
+    assert kept_up.state() == anew.state()
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -6,7 +6,8 @@
 for models of pairs x = (s, q) whose bonuses b_h depend on the stage, whose values are kept from one
 episode to the next, or whose options have successors of their own:
 
-    plan_with_bonuses  b_h(x, a) is given, and Q_h clipped at v_h (the published comparison)
+    plan_with_bonuses  b_h(x, a) is given, and Q_h clipped at v_h (the published comparison);
+                       `keep_up_with_bonuses` computes only what changes
     plan_monotone      b_h(x, a) of Azar, Osband and Munos (2017), and Q_h never rises
     plan_models        the best of several sampled models, without a bonus
 
@@ -20,13 +21,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from qrmax.errors import ParameterError
-from qrmax.planning.compilation import compiled
+from qrmax.planning.compilation import compiled, inner
 
 if TYPE_CHECKING:  # numba does not read annotations
     from qrmax.empirical.successors import Seen
     from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
+    from qrmax.planning.finite_horizon import Feeders
 
-_compiled = compiled
+_compiled, _inner = compiled, inner
 
 
 class Concentration(NamedTuple):
@@ -48,6 +50,18 @@ class SampledModels(NamedTuple):
     reward: FloatArray  # [x, o]
 
 
+class Means(NamedTuple):
+    """The empirical model of the pairs that were tried."""
+
+    reward: FloatArray  # [x, a]
+    share: FloatArray  # [x, a, k], of the successors
+
+
+def make_means(seen: Seen) -> Means:
+    """Allocate the means of counts."""
+    return Means(np.zeros(seen.n.shape), np.zeros(seen.tau.shape))
+
+
 def make_table(horizon: int, n_x: int, n_actions: int) -> FloatArray:
     """Allocate a table `[h, x, a]`."""
     try:
@@ -59,6 +73,20 @@ def make_table(horizon: int, n_x: int, n_actions: int) -> FloatArray:
         ) from error
 
 
+@_inner
+def _average(seen: Seen, means: Means, x: int) -> int:
+    """Update the means of x; returns its visit count."""
+    n, rho, listed, _, tau = seen
+    visits = 0
+    for a in range(n.shape[1]):
+        visits += n[x, a]
+        if n[x, a] > 0:
+            means.reward[x, a] = rho[x, a] / n[x, a]
+            for k in range(listed[x]):
+                means.share[x, a, k] = tau[x, a, k] / n[x, a]
+    return visits
+
+
 @_compiled
 def plan_with_bonuses(
     seen: Seen,
@@ -66,35 +94,122 @@ def plan_with_bonuses(
     v_max: FloatArray,
     gamma: float,
     adds: bool,
+    means: Means,
+    totals: FloatArray,
     values: FloatArray,
 ) -> None:
     """Fill a table with the empirical model; a pair never tried leads to any x with equal chance.
 
-    `bonus[h, x, a]` is left out unless it `adds`. No episode is known to end.
+    `bonus[h, x, a]` is left out unless it `adds`; that of a pair never tried is v_h. No episode is
+    known to end. The table may have fewer stages than the plan: the first of them. `means` are
+    computed, and `totals[h]` becomes the sum of V_h.
     """
-    n, rho, listed, outcome, tau = seen
-    horizon, n_x, n_actions = values.shape
-    value, after = np.zeros(n_x), np.zeros(n_x)  # V_h, V_h+1
-    for h in range(horizon - 1, -1, -1):
-        anywhere = 0.0
-        for x in range(n_x):
-            after[x] = value[x]
-            anywhere += value[x]
-        anywhere /= n_x
-        for x in range(n_x):
-            best = -np.inf
+    n, _, listed, outcome, _ = seen
+    stages, n_x, n_actions = values.shape
+    known, others, n_known = np.empty(n_x, np.int32), np.empty(n_x, np.int32), 0
+    for x in range(n_x):
+        if _average(seen, means, x) > 0:
+            known[n_known] = x
+            n_known += 1
+        else:
+            others[x - n_known] = x
+    ahead, total = np.zeros(n_x), 0.0  # gamma V_h+1, and the sum of V_h+1
+    value = np.empty(n_known)  # V_h
+    for h in range(v_max.size - 1, -1, -1):
+        anywhere, top = gamma * (total / n_x), v_max[h]
+        blank = min(anywhere + top, top) if adds else min(anywhere, top)
+        total = (n_x - n_known) * blank
+        for i in range(n_known):
+            x, best = known[i], -np.inf
             for a in range(n_actions):
-                tried = n[x, a]
-                worth = gamma * anywhere
-                if tried > 0:
-                    worth = rho[x, a] / tried
+                worth = anywhere
+                if n[x, a] > 0:
+                    worth = means.reward[x, a]
                     for k in range(listed[x]):
-                        worth += tau[x, a, k] / tried * (gamma * after[outcome[x, k]])
+                        worth += means.share[x, a, k] * ahead[outcome[x, k]]
                 if adds:
                     worth += bonus[h, x, a]
-                values[h, x, a] = worth if worth < v_max[h] else v_max[h]
-                best = max(best, values[h, x, a])
-            value[x] = best
+                worth = worth if worth < top else top
+                if h < stages:
+                    values[h, x, a] = worth
+                best = max(best, worth)
+            value[i] = best
+            total += best
+        for i in range(n_known):
+            ahead[known[i]] = gamma * value[i]
+        for i in range(n_x - n_known):
+            ahead[others[i]] = gamma * blank
+        if h < stages:
+            totals[h] = total
+            for i in range(n_x - n_known):
+                for a in range(n_actions):
+                    values[h, others[i], a] = blank
+
+
+@_compiled
+def keep_up_with_bonuses(
+    seen: Seen,
+    bonus: FloatArray,
+    v_max: FloatArray,
+    gamma: float,
+    planned: IntArray,
+    feeders: Feeders,
+    means: Means,
+    totals: FloatArray,
+    values: FloatArray,
+) -> bool:
+    """Change a table that `plan_with_bonuses` filled to what it would fill in now, with bonuses.
+
+    Only x that were visited since, `planned[x]` times before, are computed at every stage, and x
+    with a successor whose value is another, be it by a bit. This is possible while the mean of V is
+    positive at every stage, so that pairs never tried have the value v_h: returns whether it was.
+    """
+    n, _, listed, outcome, _ = seen
+    horizon, n_x, n_actions = values.shape
+    possible = True
+    for h in range(horizon):
+        possible &= totals[h] > 1e-6 * n_x * v_max[h]  # far more than rounding errors
+    work = np.empty((3, n_x), np.int32)  # visited since; others, of one stage, by turns
+    queued = np.full(n_x, horizon, np.int32)  # the last stage to compute; -1 if all
+    ahead, visited, more = np.zeros(outcome.shape[1]), 0, 0
+    for x in range(n_x if possible else 0):
+        visits = 0
+        for a in range(n_actions):
+            visits += n[x, a]
+        if visits != planned[x]:
+            planned[x], queued[x] = _average(seen, means, x), -1
+            work[0, visited] = x
+            visited += 1
+    for h in range(horizon - 1, -1, -1):
+        top, now, count, more = v_max[h], 1 + h % 2, visited + more, 0
+        for i in range(count):
+            x = work[0, i] if i < visited else work[now, i - visited]
+            before = best = -np.inf
+            for k in range(listed[x] if h + 1 < horizon else 0):
+                after = -np.inf
+                for a in range(n_actions):
+                    after = max(after, values[h + 1, outcome[x, k], a])
+                ahead[k] = gamma * after
+            for a in range(n_actions):
+                before = max(before, values[h, x, a])
+                worth = top
+                if n[x, a] > 0:
+                    worth = means.reward[x, a]
+                    for k in range(listed[x] if h + 1 < horizon else 0):
+                        worth += means.share[x, a, k] * ahead[k]
+                    worth += bonus[h, x, a]
+                    worth = worth if worth < top else top
+                values[h, x, a] = worth
+                best = max(best, worth)
+            if best != before:
+                totals[h] += best - before
+                for f in range(feeders.ends[x - 1] if x > 0 else 0, feeders.ends[x]):
+                    if queued[feeders.feeder[f]] >= h:
+                        queued[feeders.feeder[f]] = h - 1
+                        work[3 - now, more] = feeders.feeder[f]
+                        more += 1
+        possible &= totals[h] > 1e-6 * n_x * top
+    return possible
 
 
 @_compiled

@@ -29,9 +29,11 @@ Assumes: sees the machine's state; does not know the machine.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qrmax.agents.base import Sizes
 from qrmax.agents.episodic.model_sampling import Posterior
@@ -42,7 +44,15 @@ from qrmax.agents.episodic.ucbvi import UCBVIConfig
 from qrmax.agents.experience import Experience
 from qrmax.agents.step_loops import BonusRule
 from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
-from qrmax.planning.stage_tables import SampledModels, make_table, plan_models, plan_with_bonuses
+from qrmax.planning.finite_horizon import list_feeders
+from qrmax.planning.stage_tables import (
+    SampledModels,
+    keep_up_with_bonuses,
+    make_means,
+    make_table,
+    plan_models,
+    plan_with_bonuses,
+)
 from qrmax.seeding import Stream
 
 
@@ -53,7 +63,7 @@ class PublishedBaseline(TabledAgent):
 
     @abstractmethod
     def greedy_values(self) -> FloatArray:
-        """Action values `[h, x, a]` without bonus or sampling."""
+        """Action values `[h, x, a]` without bonus or sampling, of stage 0 at least."""
 
     @property
     def q(self) -> FloatArray:
@@ -75,22 +85,52 @@ class PublishedUCBVI(PublishedBaseline):
     Config = UCBVIConfig
     config: UCBVIConfig
 
-    kernels = (plan_with_bonuses,)
+    beside_loop: ClassVar[tuple[str, ...]] = ("_meet_something_new",)
+    kernels = (plan_with_bonuses, keep_up_with_bonuses)
     renews_bonus = True
+
+    def __init__(
+        self, sizes: Sizes, config: UCBVIConfig, rng: Stream, experience: Experience
+    ) -> None:
+        super().__init__(sizes, config, rng, experience)
+        n_x = len(self.seen.arrays.n)
+        self._feeders = list_feeders(self.seen.arrays)
+        self._outdated = True  # whether there are new successors since
+        self._planned: IntArray = np.zeros(n_x, dtype=np.int32)  # [x], visit counts of the plan
+        self._means = make_means(self.seen.arrays)
+        self._totals = np.zeros(config.horizon)  # see `plan_with_bonuses`
 
     def plan_episode(self) -> None:
         """Plan with the empirical model and the bonuses of each stage."""
-        self._plan(self.table.values, with_bonus=True)
+        seen, table, gamma = self.seen.arrays, self.table, float(self.config.gamma)
+        if self._outdated:
+            self._feeders, self._outdated = list_feeders(seen), False
+        if self._means.share.shape != seen.tau.shape:
+            self._means, self._totals[:] = make_means(seen), 0.0
+        given = seen, table.bonus, self.v_max, gamma
+        kept = self._means, self._totals, table.values
+        if keep_up_with_bonuses(*given, self._planned, self._feeders, *kept):
+            return
+        plan_with_bonuses(*given, True, *kept)
+        self._planned[:] = seen.n.sum(axis=1)
 
     def greedy_values(self) -> FloatArray:
-        """Action values on the empirical model."""
-        values = make_table(*self.table.values.shape)
-        self._plan(values, with_bonus=False)
+        """Action values at stage 0 on the empirical model."""
+        seen, bonus, gamma = self.seen.arrays, self.table.bonus, float(self.config.gamma)
+        values = make_table(1, *seen.n.shape)
+        unused = make_means(seen), np.empty(1)
+        plan_with_bonuses(seen, bonus, self.v_max, gamma, False, *unused, values)
         return values
 
-    def _plan(self, values: FloatArray, *, with_bonus: bool) -> None:
-        bonus, v_max, gamma = self.table.bonus, self.v_max, float(self.config.gamma)
-        plan_with_bonuses(self.seen.arrays, bonus, v_max, gamma, with_bonus, values)
+    def _meet_something_new(self) -> None:
+        super()._meet_something_new()
+        self._outdated = True
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over counts and table; the next plan is made from scratch, to the same result."""
+        super().restore(arrays)
+        self._outdated = True
+        self._totals[:] = 0.0
 
 
 class PublishedUCBVISB(PublishedUCBVI):
