@@ -54,6 +54,19 @@ class Stream:
         self.at[0] = at + 1
         return self.block.item(at)
 
+    def take(self, count: int) -> NDArray[np.float64]:
+        """The next numbers, as many as that."""
+        taken = np.empty(count)
+        filled = 0
+        while filled < count:
+            self.refill(1)
+            at = self.at.item()
+            part = self.block[at : at + count - filled]
+            taken[filled : filled + len(part)] = part
+            self.at[0] = at + len(part)
+            filled += len(part)
+        return taken
+
     def apart(self, name: str) -> np.random.Generator:
         """A generator derived from the name and this stream's position, which stays the same."""
         digest = hashlib.sha256(f"{name} {self.position()}".encode()).digest()

@@ -99,7 +99,9 @@ def test_sampling_goes_on_in_its_stream_and_leaves_no_trace_elsewhere() -> None:
     assert not np.array_equal(first, second)
 
 
-@pytest.mark.parametrize("problem", [corridor(), corridor(chance=0.5, bonus=0.1, limit=11)])
+@pytest.mark.parametrize(
+    "problem", [corridor(bonus=0.25), corridor(chance=0.5, bonus=0.1, limit=11)]
+)
 def test_sampled_returns_are_those_of_episodes_played_one_step_after_the_other(
     problem: qrmax.Problem,
 ) -> None:

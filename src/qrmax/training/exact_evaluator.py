@@ -21,6 +21,7 @@ from qrmax.planning.policy_evaluation import (
     nominal_length,
     nominal_reward,
 )
+from qrmax.planning.return_distribution import ReturnDistribution, return_distribution
 from qrmax.planning.staged_solution import StagedSolution, solve_horizon
 from qrmax.planning.value_iteration import Solution, solve
 from qrmax.problems.problem import Problem
@@ -48,6 +49,7 @@ class ExactEvaluator(Evaluator):
         self._policy: IntArray | None = None  # the last one evaluated, and its evaluation
         self._evaluation: Evaluation | None = None
         self._near: dict[float, bool] = {}
+        self._returns: tuple[ReturnDistribution | None] | None = None
 
     @property
     def repeats_stages(self) -> bool:
@@ -149,18 +151,41 @@ class ExactEvaluator(Evaluator):
     def returns(self, policy: IntArray, episodes: int, chance: Stream) -> FloatArray:
         """The discounted returns of sampled episodes.
 
-        Episodes without a limit are truncated once the discount is negligible: some policies never
-        terminate.
+        Where rewards are paid at the end of an episode only, returns are drawn from their exact
+        distribution; otherwise the episodes are played. Episodes without a limit are truncated once
+        the discount is negligible: some policies never terminate.
         """
+        if policy is self.solution.policy:
+            distribution = self._best_returns
+        else:
+            self._look_at(policy)
+            if self._returns is None:
+                self._returns = (self._distribution(policy),)
+            (distribution,) = self._returns
+        if distribution is not None:
+            return distribution.sample(episodes, chance)
         simulator = Simulator(self.unshaped, chance)
-        world = simulator.world
-        limit = self.horizon
-        if world.limit == 0 and limit is None:
-            limit = negligible_after(self.gamma)
-        if limit is not None:
-            world = world._replace(limit=min(limit, world.limit or limit))
-        actions = np.ascontiguousarray(policy if policy.ndim == 3 else policy[None])
-        return sample(world, simulator.state, actions, self.gamma, episodes, chance)[:, 0]
+        world = simulator.world._replace(limit=self._sampled_limit)
+        return sample(world, simulator.state, _staged(policy), self.gamma, episodes, chance)[:, 0]
+
+    @cached_property
+    def _best_returns(self) -> ReturnDistribution | None:
+        return self._distribution(self.solution.policy)
+
+    def _distribution(self, policy: IntArray) -> ReturnDistribution | None:
+        return return_distribution(self.unshaped, _staged(policy), self.gamma, self._sampled_limit)
+
+    @property
+    def _limit(self) -> int | None:
+        """The most steps of an episode; None for no limit."""
+        limits = [self.horizon, self.unshaped.max_episode_steps]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @property
+    def _sampled_limit(self) -> int:
+        """The most steps of an episode that is sampled."""
+        limit = self._limit
+        return negligible_after(self.gamma) if limit is None else limit
 
     def point(self, step: int, policy: IntArray, chance: Stream | None = None) -> Point:  # noqa: ARG002
         """The row of a learning curve at this step."""
@@ -175,9 +200,7 @@ class ExactEvaluator(Evaluator):
         """The evaluation of stage 0 alone of a policy with stages; None if it has none."""
         if policy.ndim == 2:
             return None
-        limits = [self.horizon, self.unshaped.max_episode_steps]
-        limit = min((limit for limit in limits if limit is not None), default=None)
-        return evaluate(self.unshaped, policy[0], self.gamma, limit)
+        return evaluate(self.unshaped, policy[0], self.gamma, self._limit)
 
     def failure(self, policy: IntArray, seed: int, curve: Sequence[Point]) -> str:  # noqa: ARG002
         """A message if the policy does not succeed and the optimal one does."""
@@ -189,3 +212,9 @@ class ExactEvaluator(Evaluator):
             self._policy = policy.copy()  # it may be changed in place
             self._evaluation = None
             self._near = {}
+            self._returns = None
+
+
+def _staged(policy: IntArray) -> IntArray:
+    """A policy `[s, q]` or `[h, s, q]` as `[h, s, q]`."""
+    return np.ascontiguousarray(policy if policy.ndim == 3 else policy[None])

@@ -177,9 +177,10 @@ class Success(StoppingRule):
 class Welch(StoppingRule):
     """The mean returns of the policy and of the optimal one do not differ significantly.
 
-    Both policies are sampled anew at each check, `episodes` of each, and Welch's two-sided t-test
-    is passed if p >= alpha. If neither sample varies, as without slips, there is no such test: the
-    returns are equal or not.
+    Both policies are sampled anew at each check, `episodes` of each (where rewards are paid at the
+    end of an episode, from the exact distribution of their returns: no episode is played), and
+    Welch's two-sided t-test is passed if p >= alpha. If neither sample varies, as without slips,
+    there is no such test: the returns are equal or not.
 
     A policy that has not changed since the last check is not given another chance: its returns, and
     those sampled of the optimal policy beside it, are added to the ones before, and the test is
