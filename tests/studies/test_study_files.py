@@ -345,6 +345,16 @@ ONE_MISTAKE = {
         "protocols.mine.agents.qrmx",
         "did you mean 'qrmax'?",
     ),
+    "an unknown agent in another's place on a problem": (
+        GOOD + 'on."*".agents.qrmax = "rmx"',
+        "on.*.agents.qrmax",
+        "did you mean 'rmax'?",
+    ),
+    "no table of agents on a problem": (
+        GOOD + 'on."*".agents = ["rmax"]',
+        "on.*.agents",
+        "needed: a table",
+    ),
     "a number in an agent's place": (
         GOOD + "protocols.mine.agents.qrmax = 3",
         "protocols.mine.agents.qrmax",
@@ -676,6 +686,21 @@ def test_a_protocol_says_which_agent_stands_for_a_name(folder: Path) -> None:
     assert [cell.agent for cell in parsed(folder, text).cells] == ["qrmax", "rmax"]
 
 
+def test_an_agent_may_stand_for_another_on_some_problems_alone(folder: Path) -> None:
+    text = problems('"office/map1/exp[123]"').replace('"qrmax"', '"qrmax", "rmax"')
+    text += (
+        'protocols.mine.agents.qrmax = "qrmax-rm"\n'
+        'protocols.mine.on."office/map1/exp[12]".agents.qrmax = "qr-ucb"\n'
+        'protocols.mine.on."office/map1/exp2".agents.qrmax = "qrmax"\n'
+        'protocols.mine.on."*".qr-ucb.t_min = 7\n'
+    )
+    study = parsed(folder, text, "mine")
+    assert study.agents == ("qrmax", "rmax")
+    ours = [cell for cell in study.cells if cell.label == "qrmax"]
+    assert [cell.agent for cell in ours] == ["qr-ucb", "qrmax", "qrmax-rm"]
+    assert ours[0].settings["t_min"] == 7
+
+
 def test_a_pattern_stands_for_all_that_fit_and_an_entry_for_one(folder: Path) -> None:
     study = parsed(folder, problems('"office/map[12]/exp[13]", { map = "map3", task = "exp2" }'))
     assert study.problems == (
@@ -953,8 +978,11 @@ def test_as_published_is_what_the_published_numbers_were_made_with() -> None:
 def test_as_published_has_the_published_rules_of_the_baselines_as_well() -> None:
     study = qrmax.load_study("paper/table6", "as-published")
     agents = {cell.label: cell.agent for cell in study.cells}
-    for name in ("qrmax", "rmax", "ucbvi-sb", "ucbvi-b", "ucbvi-h", "opsrl"):
+    for name in ("qrmax", "rmax", "ucbvi-sb", "ucbvi-b", "ucbvi-h"):
         assert agents[name] == f"{name}-published"
+    opsrl = {cell.problem.label: cell.agent for cell in study.cells if cell.label == "opsrl"}
+    assert opsrl.pop("office/map0/exp0") == "opsrl-published"  # where the paper has numbers of it
+    assert {*opsrl.values()} == {"opsrl"}
     for name in ("qrm", "psrl", "ucbvi-b-rm", "psrl-rm"):
         assert agents[name] == name
     ours = [cell.settings for cell in study.cells if cell.label in ("ucbvi-b", "opsrl")]

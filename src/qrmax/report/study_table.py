@@ -243,12 +243,16 @@ def _stand_ins(study: Study) -> str:
     >>> _stand_ins(qrmax.load_study("smoke", "as-published").only(agent=["qrm", "rmax"]))
     'Agents that were run under other names: rmax is `rmax-published`.'
     """
-    agents = {
-        cell.label: cell.agent
-        for cell in study.cells
-        if cell.source is None and not f"{cell.label},".startswith(f"{cell.agent},")
-    }
-    named = ", ".join(f"{label} is `{agent}`" for label, agent in agents.items())
+    problems: dict[str, list[str]] = {}  # by label
+    others: dict[tuple[str, str], list[str]] = {}  # by label and agent
+    for cell in study.cells:
+        problems.setdefault(cell.label, []).append(cell.problem.label)
+        if cell.source is None and not f"{cell.label},".startswith(f"{cell.agent},"):
+            others.setdefault((cell.label, cell.agent), []).append(cell.problem.label)
+    named = ", ".join(
+        f"{label} is `{agent}`" + ("" if on == problems[label] else f" on {_listed(on)}")
+        for (label, agent), on in others.items()
+    )
     return f"Agents that were run under other names: {named}." if named else ""
 
 

@@ -36,8 +36,8 @@ def names_of(agent: str) -> tuple[str, ...]:
 def listed_agents(data: Mapping[str, Any]) -> Listed:
     """The agents in a study file and its protocols; those that cannot be imported are left out."""
     found: dict[str, tuple[str, ...]] = {}
-    protocols = data.get("protocols")
-    for table in (data, *(protocols.values() if isinstance(protocols, Mapping) else ())):
+    layers = [data, *_tables_in(data, "protocols")]
+    for table in (*layers, *(on for layer in layers for on in _tables_in(layer, "on"))):
         for agent in _agents_in(table):
             with suppress(QRMaxError):  # reported when the entry is read
                 check_agent(agent)
@@ -58,10 +58,16 @@ def agents_called(key: str, listed: Listed) -> list[str]:
     return found
 
 
+def _tables_in(table: Any, key: str) -> list[Any]:
+    """The values of an inner table, which may be anything."""
+    inner = table.get(key) if isinstance(table, Mapping) else None
+    return [*inner.values()] if isinstance(inner, Mapping) else []
+
+
 def _agents_in(table: Any) -> Iterator[str]:
     """The agents that a study or a protocol lists, or that replace others."""
     agents = table.get("agents") if isinstance(table, Mapping) else None
-    entries = [*agents.values()] if isinstance(agents, Mapping) else agents
+    entries = _tables_in(table, "agents") or agents
     for entry in entries if isinstance(entries, list) else ():
         agent = entry.get("agent") if isinstance(entry, Mapping) else entry
         if isinstance(agent, str):

@@ -213,7 +213,7 @@ class _Expansion:
     def _agents(self) -> list[AgentEntry]:
         if self.layers.said("agents") is None and not self.mistakes.concern("agents"):
             self.mistakes.add("agents", "is missing; needed: at least one agent")
-        return self.layers.agents()
+        return [*self.layers.said("agents", ())]
 
     def _rules(self) -> dict[str, StoppingRule]:
         """The stopping rule of each problem: the one given, or the default of its kind.
@@ -294,7 +294,8 @@ class _Expansion:
         """Each agent on each problem, constructed once, as an agent may refuse a problem."""
         cells: dict[bytes, Cell] = {}  # by everything that results depend on
         complete = not self.mistakes  # else two cells may be equal for lack of a refused value
-        for made, entry in product(self.problems, self.agents):
+        for made, listed in product(self.problems, self.agents):
+            entry = self.layers.agent_on(listed, made.spec.label)
             label = "" if entry.label == entry.name else f"{entry.label} "
             with self.mistakes.at(entry.path, f"{label}on {made.spec.label}: "):
                 cell = self._cell(made, entry)

@@ -9,10 +9,11 @@ There is one rule of precedence. From lowest to highest:
     5. the study's own protocol of that name
     6. the entry itself, in `problems` or `agents`
 
-In each of 3 to 5, `[on."problem".agent]` overrides `[settings.agent]`, and a name overrides a
-pattern; of two patterns the later one wins. An agent from outside the library has two names, the
-one it declares and `module:Class`, which overrides the other. Of the settings under a pattern, and
-the options under `[world]`, each agent or world takes those that it has.
+In each of 3 to 5, `[on."problem".agent]` overrides `[settings.agent]`, `[on."problem".agents]`
+overrides `[agents]`, which names the agents that replace others, and a name overrides a pattern; of
+two patterns the later one wins. An agent from outside the library has two names, the one it
+declares and `module:Class`, which overrides the other. Of the settings under a pattern, and the
+options under `[world]`, each agent or world takes those that it has.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ PROTOCOL_KEYS = (
 
 Value = TypeVar("Value")
 BySettings = Mapping[str, Mapping[str, Any]]  # by agent, or pattern
+StandIns = Mapping[str, str]  # agents that replace others
+STAND_INS = "agents"  # their key
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class AgentEntry:
 
     path: str
     name: str  # as written in the study
-    agent: str  # the agent that is run, which a protocol may replace
+    agent: str  # the agent that is run, which `Layers.agent_on` may replace
     label: str
     settings: Mapping[str, Any]
 
@@ -68,7 +71,8 @@ class Layer:
     about: str | None = None
     comparable: bool | None = None  # whether the reference was measured under this protocol
     agents: Sequence[AgentEntry] | None = None
-    stand_ins: Mapping[str, str] = field(default_factory=dict)  # agents that replace others
+    stand_ins: StandIns = field(default_factory=dict)
+    stand_ins_on: Mapping[str, StandIns] = field(default_factory=dict)  # by problem, or pattern
     settings: BySettings = field(default_factory=dict)
     on: Mapping[str, BySettings] = field(default_factory=dict)  # by problem, or pattern
     world: Mapping[str, Any] = field(default_factory=dict)
@@ -91,16 +95,13 @@ class Layers:
         values = [getattr(layer, key) for layer in self.layers]
         return next((value for value in reversed(values) if value is not None), default)
 
-    def agents(self) -> list[AgentEntry]:
-        """The agents to be run, after the protocol's replacements."""
-        stand_ins = {
-            name: agent for layer in self.layers for name, agent in layer.stand_ins.items()
-        }
-        entries: Sequence[AgentEntry] = self.said("agents", ())
-        return [
-            replace(entry, agent=[entry.name, *_fitting(stand_ins, names_of(entry.name))][-1])
-            for entry in entries
-        ]
+    def agent_on(self, entry: AgentEntry, problem: str) -> AgentEntry:
+        """The entry with the agent that is run on the problem of this label."""
+        agent = entry.name
+        for layer in self.layers:
+            for stand_ins in (layer.stand_ins, *_fitting(layer.stand_ins_on, [problem])):
+                agent = [agent, *_fitting(stand_ins, names_of(entry.name))][-1]
+        return replace(entry, agent=agent)
 
     def settings(self, entry: AgentEntry, problem: str) -> dict[str, Any]:
         """The settings of an agent on the problem of this label."""
@@ -125,15 +126,18 @@ class Layers:
 
 def read_layer(table: Table, own: Listed) -> Layer:
     """Read the keys that protocols and studies share; `own` are the agents that the study lists."""
-    listed = isinstance(table.raw("agents"), list)
+    agents, on = table.raw("agents"), dict(table.tables("on"))
+    if not isinstance(agents, dict | list):
+        table.items("agents")  # notes a value that is neither
     return Layer(
         path=table.path,
         about=table.text("about"),
         comparable=table.flag("comparable"),
-        agents=_read_agents(table) if listed else None,
-        stand_ins={} if listed else _read_stand_ins(table, own),
+        agents=_read_agents(table) if isinstance(agents, list) else None,
+        stand_ins=_read_stand_ins(table, own) if isinstance(agents, dict) else {},
+        stand_ins_on={problem: _read_stand_ins(inner, own) for problem, inner in on.items()},
         settings=_read_settings(table.tables("settings"), own),
-        on={problem: _read_settings(inner.tables(), own) for problem, inner in table.tables("on")},
+        on={problem: _read_settings(inner.tables(), own) for problem, inner in on.items()},
         world=table.table("world").checked_rest(check_option),
         gamma=_read_gamma(table),
         stop=_read_rule(table),
@@ -197,11 +201,8 @@ def _read_agents(table: Table) -> list[AgentEntry]:
 
 
 def _read_stand_ins(table: Table, own: Listed) -> dict[str, str]:
-    """The table `[agents]` of a protocol: `qrmax = "qrmax-published"`."""
-    if not isinstance(table.raw("agents"), dict):
-        table.items("agents")  # notes a value that is no list either
-        return {}
-    inner, found = table.table("agents"), {}
+    """The table `[agents]` of a protocol, or of a problem: `qrmax = "qrmax-published"`."""
+    inner, found = table.table(STAND_INS), {}
     for name in inner.rest():
         agent = inner.text(name)
         with table.mistakes.at(inner.place(name)):
