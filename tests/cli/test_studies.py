@@ -391,6 +391,7 @@ def test_a_plan_for_programs_has_the_figures(place: Path) -> None:
         "left": 0,
         "given_up": 0,
         "give_up_after": None,
+        "agree_within": None,
         "workers": 3,
         "seconds": 0.0,
         "at_most": False,

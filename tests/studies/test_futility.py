@@ -113,10 +113,10 @@ def test_one_success_among_the_first_is_enough_to_run_the_rest(tmp_path: Path) -
     assert [futility.verdict(each) for each in (first, second, third)] == ["run", "run", "wait"]
     futility.note(first, {"reached": False})
     assert futility.verdict(third) == "wait"
-    futility.note(second, {"reached": True})
+    futility.note(second, {"reached": True, "steps": 100})
     assert futility.verdict(third) == "run"
     futility.note(second, {"reached": False})
-    assert futility.verdict(third) == "give up"
+    assert futility.verdict(third) == "leave out"
 
 
 @pytest.mark.parametrize("count", [None, 5, 9])
@@ -142,6 +142,61 @@ def test_runs_that_are_stopped_by_their_budget_alone_are_not_given_up(tmp_path: 
         parsed(tmp_path, TEXT.replace("give_up_after = 2", "give_up_after = 0"))
 
 
+def test_seeds_that_agree_are_enough_as_well(tmp_path: Path) -> None:
+    study = parsed(write_tiny(tmp_path, TEXT).parent, TEXT).only(agent=["qrmax-rm"])
+    first, second, third, *_ = study.runs()
+    for within, steps, verdict, why in (
+        (0.2, (120, 100), "leave out", "agreed"),
+        (0.2, (121, 100), "run", None),
+        (0.2, (None, 100), "run", None),
+        (0.2, (None, None), "leave out", "futile"),
+        (None, (100, 100), "run", None),
+    ):
+        futility = Futility(study.changed(agree_within=within))
+        for each, taken in zip((first, second), steps, strict=True):
+            reached = taken is not None
+            futility.note(each, {"reached": reached, "steps": 300 if taken is None else taken})
+            if each is first:
+                waits = within is not None or not reached
+                assert futility.verdict(third) == ("wait" if waits else "run")
+        assert (futility.verdict(third), futility.decision(third)) == (verdict, why)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TEXT.replace("give_up_after = 2", "agree_within = 0.5"), "needs give_up_after"),
+        (TEXT + "agree_within = 0.0\n", "agree_within is 0"),
+        (TEXT + "agree_within = 0.5\nmax_episodes = 10\n", "max_episodes counts episodes"),
+        (TEXT + "agree_within = true\n", "is True; needed: a number"),
+    ],
+)
+def test_agreement_that_cannot_be_told_is_refused(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(StudyError, match=expected):
+        parsed(write_tiny(tmp_path, text).parent, text)
+
+
+def test_a_sweep_and_its_table_leave_out_seeds_that_agree(tmp_path: Path) -> None:
+    text = TEXT.replace("give_up_after = 2", "give_up_after = 2\nagree_within = 1.0")
+    study = parsed(write_tiny(tmp_path, text).parent, text).only(agent=["qrmax-rm"])
+    assert Study.of(study.as_data()) == study
+    events: list[Any] = []
+    options: dict[str, Any] = {"folder": tmp_path / "results", "progress": False}
+    summary = qrmax.sweep(study, workers=2, on_event=events.append, **options)
+    assert [event for event in events if isinstance(event, GivenUp)] == [
+        GivenUp("office/row/fetch", "qrmax-rm", 3, "agreed")
+    ]
+    assert (summary.done, summary.left, summary.given_up) == (2, 0, 3)
+    page = make_study_table(study, tmp_path / "results").markdown()
+    assert "; n = 2 |" in page
+    assert "agree_within = 1: nor are they if all of these meet the rule" in page
+    assert "not run" not in page.partition("|")[2]
+    shown = run("status", "results", cwd=tmp_path).stdout
+    assert "hit their budget, or agree (give_up_after = 2, agree_within = 1)" in " ".join(
+        shown.split()
+    )
+
+
 def test_status_plan_and_table_say_what_was_not_run(swept: Path) -> None:
     study = Store(swept / "results").study()
     found = status(swept / "results")
@@ -164,5 +219,7 @@ def test_status_plan_and_table_say_what_was_not_run(swept: Path) -> None:
 def test_the_papers_long_tables_give_up_after_three_seeds() -> None:
     for name in ("paper/table1", "paper/table6"):
         assert qrmax.load_study(name).give_up_after == 3
+        assert qrmax.load_study(name).agree_within is None
+        assert qrmax.load_study(name, "as-published").agree_within == 0.2
     for protocol, count in (("exact", None), ("as-described", 3)):
         assert qrmax.load_study("smoke", protocol).give_up_after == count

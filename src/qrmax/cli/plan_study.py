@@ -99,6 +99,7 @@ def plan_study(
                 "left": found.left,
                 "given_up": found.given_up,
                 "give_up_after": study.give_up_after,
+                "agree_within": study.agree_within,
                 "workers": workers,
                 "seconds": wanted.seconds,
                 "at_most": wanted.at_most,
@@ -139,8 +140,11 @@ def _futility_facts(study: Study) -> dict[str, str]:
     after = study.give_up_after
     if after is None:
         return {}
+    within = study.agree_within
+    agree = "" if within is None else f", or all do, with steps within {100 * within:g} %"
     return {
         "give up after": f"{after} seeds of an agent on a problem, if none of them meets the rule"
+        + agree
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qrmax.cli.output import as_json, examples, print_json, print_table
-from qrmax.cli.studies import folder_argument
+from qrmax.cli.studies import early_ends, folder_argument
 
 if TYPE_CHECKING:
     from qrmax.studies.results import CellStatus, Status
@@ -73,7 +73,8 @@ def _print_for_people(found: Status) -> None:
     if found.given_up:
         click.echo(
             f"{found.given_up:,} are not run: the first {study.give_up_after} seeds there hit "
-            f"their budget (give_up_after = {study.give_up_after}); {NOT_RUN} stands for them"
+            f"their budget{', or agree' * bool(study.agree_within)} ({early_ends(study)}); "
+            f"{NOT_RUN} stands for them"
         )
     if begun := sum(cell.begun for cell in found.cells):
         click.echo(f"{begun:,} of those left have started, and resume from their checkpoints")

@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     from qrmax.studies.study import Study
 
 
+def early_ends(study: Study) -> str:
+    """The settings by which the first seeds of a cell may be enough.
+
+    >>> import qrmax
+    >>> early_ends(qrmax.load_study("paper/table6", "as-published"))
+    'give_up_after = 3, agree_within = 0.2'
+    """
+    values = {key: getattr(study, key) for key in ("give_up_after", "agree_within")}
+    return ", ".join(f"{key} = {value:g}" for key, value in values.items() if value)
+
+
 def _complete_study(_: Any, __: Any, incomplete: str) -> list[str | CompletionItem]:
     """The built-in studies and the user's own files, for the shell."""
     from qrmax.cli.problems import names_or_files

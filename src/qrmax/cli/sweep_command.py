@@ -12,6 +12,7 @@ import click
 
 from qrmax.cli.output import as_json, examples, print_json
 from qrmax.cli.studies import (
+    early_ends,
     folder_option,
     only_option,
     protocol_option,
@@ -87,7 +88,7 @@ def sweep(
         left = f", {summary.left:,} left" if summary.left else ""
         not_run = ""
         if summary.given_up:
-            not_run = f", {summary.given_up:,} not run (give_up_after = {whole.give_up_after})"
+            not_run = f", {summary.given_up:,} not run ({early_ends(whole)})"
         runs = "run" if summary.done == 1 else "runs"
         click.echo(f"{summary.folder}: {summary.done:,} {runs} done{failed}{left}{not_run}")
     if not finished:

@@ -12,6 +12,7 @@ import numpy as np
 from qrmax.errors import ParameterError, check_choice
 from qrmax.planning.auto_horizon import HARDLY_EVER
 from qrmax.report.layout import Layout
+from qrmax.studies.futility import decide
 from qrmax.studies.statistics import (
     Estimate,
     Steps,
@@ -65,7 +66,7 @@ class Cell:
     missing: int  # expected runs without a result
     reference: float | None
     successes: tuple[float, ...] = ()  # of the last policies of right-censored runs
-    not_run: int = 0  # runs that were given up, since the first seeds all hit their budget
+    not_run: int = 0  # runs that are not run, since the first seeds are enough
     far_off: int = 0  # runs that met the rule with a policy that is not close to the optimum
     in_vain: int = 0  # those of them whose policy hardly ever succeeds
 
@@ -208,7 +209,7 @@ def gather(results: pl.DataFrame, layout: Layout) -> Findings:
             (problem, label): _cell(
                 runs[problem, label],
                 len(seeds),
-                layout.seeds[: layout.give_up_after] if layout.give_up_after else (),
+                layout,
                 layout.reference.get((problem, label)),
             )
             for problem in layout.problems
@@ -279,23 +280,22 @@ def _runs_by_cell(results: pl.DataFrame, layout: Layout) -> Mapping[tuple[str, s
     return groups
 
 
-def _cell(
-    runs: Sequence[Run], expected: int, first: Sequence[int], reference: float | None
-) -> Cell:
-    """Aggregate the runs of a cell; `first` are the seeds that may have ended it, if any."""
+def _cell(runs: Sequence[Run], expected: int, layout: Layout, reference: float | None) -> Cell:
+    """Aggregate the runs of a cell."""
     _check_each_once(runs)
     done = [run for run in runs if run.status == "done"]
     steps = _steps(done) if done else None
     absent = expected - len(runs)
-    at_budget = {run.seed for run in done if not run.reached}
-    is_futile = bool(first) and at_budget.issuperset(first)
+    first = layout.seeds[: layout.give_up_after] if layout.give_up_after else ()
+    of_first = [run.steps if run.reached else None for run in done if run.seed in first]
+    decided = len(of_first) == len(first) > 0 and decide(of_first, layout.agree_within)
     far_off = [run for run in done if run.reached and _is_far_off(run)]
     return Cell(
         steps=steps,
         summary=summarize(steps) if steps else None,
         failed=len(runs) - len(done),
-        missing=0 if is_futile else absent,
-        not_run=absent if is_futile else 0,
+        missing=0 if decided else absent,
+        not_run=absent if decided else 0,
         reference=reference,
         successes=tuple(run.success for run in done if not run.reached and run.success is not None),
         far_off=len(far_off),

@@ -42,7 +42,8 @@ class Layout:
     evaluated: str = "by 100 rollouts"  # the evaluation of the last policies
     counts_steps: bool = True  # False if there is no rule to meet: only last policies are shown
     tests_samples: bool = False  # whether the rule is a test of sampled returns, with its errors
-    give_up_after: int | None = None  # seeds; the rest of a cell is not run if none met the rule
+    give_up_after: int | None = None  # seeds; the rest of a cell is not run if none met the rule,
+    agree_within: float | None = None  # or if all did, with steps as close as this
     thresholds: tuple[str, ...] = ()  # problems whose runs have a stopping rule to meet
     others: tuple[str, ...] = ()  # runs of other tools, of which only the last policies are shown
 

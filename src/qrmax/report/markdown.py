@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qrmax.report.findings import Findings, Improvement
+from qrmax.report.layout import Layout
 from qrmax.report.table_rows import markdown_head as _head
 from qrmax.report.table_rows import markdown_row as _line
 from qrmax.report.wording import (
@@ -96,11 +97,22 @@ def _origin(findings: Findings) -> str:
     if any(cell.summary and cell.summary.censored for cell in cells):
         text += " Runs that hit their budget are not in the mean; `>=` precedes the budget."
     if any(cell.not_run for cell in cells):
-        text += (
-            f" give_up_after = {layout.give_up_after}: if the first {layout.give_up_after} seeds "
-            "of a cell all hit the budget, the rest are not run, and are in no statistic."
-        )
+        text += f" {early_ends(layout)}"
     return " ".join(filter(None, [text, resolution_text(findings)]))
+
+
+def early_ends(layout: Layout) -> str:
+    """The rules by which the first seeds of a cell may be enough."""
+    text = (
+        f"give_up_after = {layout.give_up_after}: if the first {layout.give_up_after} seeds of a "
+        "cell all hit the budget, the rest are not run, and are in no statistic"
+    )
+    if layout.agree_within is None:
+        return f"{text}."
+    return (
+        f"{text}; agree_within = {layout.agree_within:g}: nor are they if all of these meet the "
+        f"rule, with steps that differ by at most {100 * layout.agree_within:g} % of the smallest."
+    )
 
 
 def _main_table(findings: Findings) -> Iterator[str]:

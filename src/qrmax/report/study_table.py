@@ -141,6 +141,7 @@ def study_layout(study: Study) -> Layout:
         command=_command(study),
         seeds=study.seeds,
         give_up_after=study.give_up_after,
+        agree_within=study.agree_within,
         unit="steps" if study.max_episodes is None else "episodes",
         problems=study.problems,
         labels=study.agents,

@@ -23,7 +23,7 @@ def text(findings: Findings) -> str:
     and the number of runs that have `reached` the rule. If learners have objectives of their own,
     `own_gap` is the mean final gap by that, and `own_reached` and `own_mean` are the number of runs
     that met the rule by it and their mean steps. With `give_up_after`, `not_run` is the number of
-    runs that were given up.
+    runs that were left out.
     """
     rows = list(_rows(findings))
     file = io.StringIO()

@@ -135,7 +135,8 @@ def mean_text(cell: Cell) -> str:
         else:
             parts.append(f">= {summary.budget:,} ({summary.censored} of {summary.n})")
     if cell.not_run:
-        parts.append(f"{cell.not_run} not run")
+        is_futile = cell.summary is not None and cell.summary.censored == cell.n
+        parts.append(f"{cell.not_run} not run" if is_futile else f"n = {cell.n}")
     elif cell.n < cell.expected:
         parts.append(f"n = {cell.n} of {cell.expected}")
     return "; ".join(parts)

@@ -82,7 +82,7 @@ def estimate(study: Study, store: Store, workers: int) -> Estimate:
         if record.state == "done":
             pace.note(run, record.data["timing"]["total"])
             futility.note(run, record.data["outcome"])
-        elif futility.verdict(run) != "give up":
+        elif futility.verdict(run) != "leave out":
             pace.expect(run)
     rates: dict[str, float] = {}  # steps per second by agent's label, on its largest problem
     seconds, at_most = 0.0, False

@@ -8,6 +8,7 @@
     max_steps = 2_000_000             # or also max_episodes; then the table counts episodes
     evaluate_every = 1000
     give_up_after = 3                 # see `futility.py`; by default all seeds are run
+    agree_within = 0.2                # the same
     stop = { rule = "exact", within = 0.05 }
 
     [world]                           # options of every problem
@@ -184,6 +185,7 @@ class _Expansion:
             file=None,
             groups=self.groups,
             give_up_after=self.layers.said("give_up_after"),
+            agree_within=self.layers.said("agree_within"),
         )
 
     def _layers(self) -> list[Layer]:
@@ -255,6 +257,13 @@ class _Expansion:
                     f"{rule.in_a_row} checks in a row, but {most} steps with a check every "
                     f"{every} have {most // every}",
                 )
+
+        if self.layers.said("agree_within") is None or self.mistakes.concern("agree_within"):
+            return
+        if self.layers.said("give_up_after") is None:
+            self.mistakes.add("agree_within", "needs give_up_after: how many seeds are to agree")
+        if self.max_episodes is not None:
+            self.mistakes.add("agree_within", "compares steps, but max_episodes counts episodes")
 
     def _seeds(self) -> list[int]:
         """The seeds: a count, or a list."""

@@ -31,7 +31,7 @@ from qrmax.agents.registry import (
     known_settings,
     make_config,
 )
-from qrmax.errors import QRMaxError, UnknownNameError, check_count
+from qrmax.errors import QRMaxError, UnknownNameError, check_count, check_range
 from qrmax.studies.agent_names import Listed, agents_called, names_of
 from qrmax.studies.outside_code import check_agent
 from qrmax.studies.reading import Table, as_entry
@@ -41,7 +41,7 @@ from qrmax.worlds.options import Options
 
 COUNTS = ("max_steps", "max_episodes", "evaluate_every", "give_up_after")
 PROTOCOL_KEYS = (
-    *("about", "comparable", "agents", "settings", "on", "world", "gamma", "stop"),
+    *("about", "comparable", "agents", "settings", "on", "world", "gamma", "stop", "agree_within"),
     *COUNTS,
 )
 """The keys of a protocol; a study has them, too."""
@@ -82,6 +82,7 @@ class Layer:
     max_episodes: int | None = None  # if set, tables count episodes
     evaluate_every: int | None = None
     give_up_after: int | None = None  # seeds
+    agree_within: float | None = None  # of their steps
 
 
 class Layers:
@@ -141,6 +142,7 @@ def read_layer(table: Table, own: Listed) -> Layer:
         world=table.table("world").checked_rest(check_option),
         gamma=_read_gamma(table),
         stop=_read_rule(table),
+        agree_within=_read_agreement(table),
         **{key: _read_count(table, key) for key in COUNTS},
     )
 
@@ -273,6 +275,13 @@ def _read_gamma(table: Table) -> float | None:
     gamma = table.number("gamma")
     # gamma 1 is for agents with a horizon; the others refuse it themselves
     return _passing(table, "gamma", gamma, lambda: make_config("psrl", {"gamma": gamma}))
+
+
+def _read_agreement(table: Table) -> float | None:
+    within = table.number("agree_within")
+    return _passing(
+        table, "agree_within", within, lambda: check_range("agree_within", within, above=0.0)
+    )
 
 
 def _read_rule(table: Table) -> StoppingRule | None:

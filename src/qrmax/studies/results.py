@@ -124,7 +124,7 @@ class CellStatus(NamedTuple):
     failed: int
     left: int
     begun: int  # of the remaining runs, those with a checkpoint
-    given_up: int = 0  # not run, by `give_up_after` of the study
+    given_up: int = 0  # not run, as the first seeds are enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Status:
 
     @property
     def given_up(self) -> int:
-        """The number of runs that are not run, by `give_up_after` of the study."""
+        """The number of runs that are not run, as the first seeds of their cells are enough."""
         return sum(cell.given_up for cell in self.cells)
 
 
@@ -171,7 +171,7 @@ def status(path: str | os.PathLike[str], study: Study | None = None) -> Status:
         counts = states[run.cell.problem.label, run.cell.label]
         if record.state == "done":
             futility.note(run, record.data["outcome"])
-        elif futility.verdict(run) == "give up":
+        elif futility.verdict(run) == "leave out":
             counts["given up"] += 1
             continue
         counts[record.state] += 1

@@ -103,7 +103,8 @@ class Study:
     comparable: bool  # whether those were measured under the same protocol
     others: tuple[OtherRuns, ...]  # runs of other tools, for tables and curves
     groups: Mapping[str, tuple[str, ...]]  # problems to aggregate over, by the name of the group
-    give_up_after: int | None  # seeds without success after which the rest of a cell is not run
+    give_up_after: int | None  # first seeds, after which the rest of a cell may not be run
+    agree_within: float | None  # relative difference of their steps at which they are enough
     # its name or file, as `qrmax sweep` takes it; None for a study made in Python
     file: str | None = field(compare=False)
 
@@ -120,6 +121,7 @@ class Study:
         max_episodes: int | None = None,
         evaluate_every: int | None = None,
         give_up_after: int | None = None,
+        agree_within: float | None = None,
         gamma: float | None = None,
         **keys: Any,
     ) -> None:
@@ -139,6 +141,8 @@ class Study:
             evaluate_every: steps between two evaluations of the policy.
             give_up_after: the number of seeds of an agent on a problem after which its other seeds
                 are not run, if none of these met the stopping rule.
+            agree_within: with `give_up_after`, they are not run either if all of these met it, with
+                steps that differ by at most this share of the smallest.
             gamma: the discount factor of all agents that are not given another one.
             keys: the other keys of a study file: title, about, world, settings, on, protocols,
                 reference, comparable, others, groups. File paths are relative to the current
@@ -158,6 +162,7 @@ class Study:
             "max_episodes": max_episodes,
             "evaluate_every": evaluate_every,
             "give_up_after": give_up_after,
+            "agree_within": agree_within,
             "gamma": gamma,
             **keys,
         }
@@ -291,6 +296,7 @@ class Study:
             # only if given: earlier versions of qrmax refuse what they do not know
             **({"groups": {k: list(v) for k, v in self.groups.items()}} if self.groups else {}),
             **({"give_up_after": self.give_up_after} if self.give_up_after else {}),
+            **({"agree_within": self.agree_within} if self.agree_within else {}),
         }
 
     @staticmethod
@@ -311,6 +317,7 @@ class Study:
                 "file": data.get("file", f"{data['name']}.toml"),  # earlier folders lack it
                 "groups": {k: tuple(v) for k, v in data.get("groups", {}).items()},
                 "give_up_after": data.get("give_up_after"),
+                "agree_within": data.get("agree_within"),
             }
             return Study.of_parts(**{**given, **parts})
         except (LookupError, TypeError, ValueError, AttributeError) as error:

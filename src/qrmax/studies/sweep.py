@@ -30,7 +30,7 @@ from qrmax.errors import (
 from qrmax.studies.backends import Backend, Reply, make_backend
 from qrmax.studies.estimate import Pace, kind_of
 from qrmax.studies.expand import load_study
-from qrmax.studies.futility import Futility
+from qrmax.studies.futility import Decision, Futility
 from qrmax.studies.outside_code import module_folders
 from qrmax.studies.problem_specs import Environment
 from qrmax.studies.store import Store
@@ -83,11 +83,12 @@ class Failed(NamedTuple):
 
 
 class GivenUp(NamedTuple):
-    """The remaining seeds of a cell are not run, since its first ones all hit their budget."""
+    """The remaining seeds of a cell are not run, since its first ones are enough."""
 
     problem: str
     label: str
     runs: int  # that are not run
+    why: Decision = "futile"
 
 
 class Advanced(NamedTuple):
@@ -305,16 +306,17 @@ class Sweep:
             self._cautions.clear()
 
     def _give_up(self, todo: list[RunSpec]) -> Iterator[GivenUp]:
-        """Take runs off the list whose cells have turned out to be futile."""
+        """Take runs off the list whose cells need no more seeds."""
         if self.study.give_up_after is None:
             return
-        futile = [run for run in todo if self._futility.verdict(run) == "give up"]
-        for run in futile:
+        unneeded = [run for run in todo if self._futility.verdict(run) == "leave out"]
+        for run in unneeded:
             todo.remove(run)
             self.given_up += 1
             self.pace.left[kind_of(run)] -= 1
-        for (problem, label), count in Counter(map(kind_of, futile)).items():
-            yield GivenUp(problem, label, count)
+        reasons = {kind_of(run): self._futility.decision(run) or "futile" for run in unneeded}
+        for kind, count in Counter(map(kind_of, unneeded)).items():
+            yield GivenUp(*kind, count, reasons[kind])
 
     def stop(self) -> None:
         """Start no more runs, and have the running ones checkpointed."""

@@ -73,11 +73,13 @@ class SweepLine:
                 self._count(run.id, trained)
             case Failed(run=run, error=error):
                 self.line.say(f"failed: {run} ({run.id}): {_reason(error)}")
-            case GivenUp(problem=problem, label=label, runs=runs):
-                after = self.sweep.study.give_up_after
+            case GivenUp(problem=problem, label=label, runs=runs, why=why):
+                study = self.sweep.study
+                found = "hit their budget" if why == "futile" else "agree"
+                key = "give_up_after" if why == "futile" else "agree_within"
                 self.line.say(
-                    f"{label} on {problem}: the first {after} runs hit their budget; {runs} more "
-                    f"are not run (give_up_after = {after})"
+                    f"{label} on {problem}: the first {study.give_up_after} runs {found}; {runs} "
+                    f"more are not run ({key} = {getattr(study, key)})"
                 )
             case Finished(run=run, outcome=outcome, seconds=seconds):
                 self._count(run.id, outcome["trained"])
