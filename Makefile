@@ -14,7 +14,7 @@ FUZZ_INSTALLED := $(VENV)/.fuzz-installed
 TORCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check dqn bench fuzz kill tamper paper tables figures table5 table6 sensitivity baselines bucket format clean
+.PHONY: help demo test check dqn bench fuzz kill tamper paper tables figures table5 table6 sensitivity horizons baselines bucket format clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,7 +88,7 @@ tables: $(TABLES4) $(TABLES6) table5  ## the paper's tables 1, 3, 4, 5 and 6 alo
 	$(QRMAX) sweep paper/table4-unknown --protocol $(PUBLISHED)
 	$(QRMAX) table paper/table4-unknown --protocol $(PUBLISHED) -o $(RESULTS)/table4-unknown-$(PUBLISHED).md
 
-figures: $(FIGURES) sensitivity  ## the paper's figures, and those that its text names, alone
+figures: $(FIGURES) sensitivity horizons  ## the paper's figures, and those that its text names, alone
 
 table6: $(TABLES6)  ## the paper's tables 1 and 6 alone, the longest part of it
 
@@ -139,6 +139,11 @@ sensitivity: $(INSTALLED)
 	$(QRMAX) sweep paper/sensitivity --protocol $(EXACT)
 	$(QRMAX) table paper/sensitivity --protocol $(EXACT) -o $(RESULTS)/sensitivity-$(EXACT).md
 	$(QRMAX) plot paper/sensitivity --protocol $(EXACT) --against t_env -o $(RESULTS)/sensitivity-$(EXACT).png
+
+horizons: $(INSTALLED)
+	$(QRMAX) sweep paper/horizons --protocol $(PUBLISHED)
+	$(QRMAX) table paper/horizons --protocol $(PUBLISHED) -o $(RESULTS)/horizons-$(PUBLISHED).md
+	$(QRMAX) plot paper/horizons --protocol $(PUBLISHED) --against horizon --log --measure steps -o $(RESULTS)/horizons-$(PUBLISHED).png
 
 bucket: $(DQN_INSTALLED)  ## continuous worlds: the bucket agents and DQN, into docs/results (some hours; resumes if interrupted)
 	$(BIN)/qrmax sweep paper/bucket

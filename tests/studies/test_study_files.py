@@ -932,6 +932,7 @@ def test_the_built_in_studies_are_of_the_size_that_they_should_have(protocol: st
         "paper/baselines": 10 * 10,
         "paper/bucket-fine": 6 * 3 * 10,
         "paper/bucket-published": 2 * 3 * 10,
+        "paper/horizons": 9 * 10,
         "paper/sensitivity": 3 * 10 * 10,
         "paper/table1": 3 * 11 * 10,
         "paper/table4": 15 * 6 * 30,
