@@ -101,6 +101,9 @@ def draw_setting(
             panel.set_xlabel(setting)
             if logarithmic:
                 panel.set_xscale("log")
+                values = sorted({variant.value for variant in variants[problem]})
+                panel.set_xticks(values, [f"{value:g}" for value in values])
+                panel.set_xticks([], minor=True)
             panel.set_title(problem if row == 0 else "", fontsize="medium")
         if any(mark.is_bound for mark in marks.values()):
             extra[SINGLE_RUN] = Line2D([], [], linestyle="none", marker=".", color="0.5")
