@@ -50,6 +50,7 @@ agent_settings = st.fixed_dictionaries(
         "reward_posterior": st.sampled_from(["beta", "gaussian"]),
         "transition_prior": st.sampled_from(["optimistic", "uniform"]),
         "count": st.sampled_from(["real", "counterfactual"]),
+        "task_by": st.sampled_from(["state", "label"]),
     }
 )
 

@@ -3,6 +3,8 @@
     n, tau, rho    by (s, a), of the world: counts that go on, with one successor list per state
     n, tau, rho    by (q, s'), of the machine: known after `t_task` samples, one if it is given
 
+With `task_by` = "label" those of the machine are by (q, label): see `arrivals.py`.
+
 A state-action pair is unknown, and has the value v_max, while n < t_min(t) (`replanning.py`). The
 others have a transition row (`transition_rows.py`), which a subclass estimates or samples. The
 agent plans with these rows (`planning/confidence_sets.py`) and acts greedily; ties are broken at
@@ -29,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import step_loops
+from qrmax.agents.arrivals import LABEL, STATE, TASK_BY, Arrivals
 from qrmax.agents.base import (
     AgentConfig,
     AnySimulator,
@@ -48,9 +51,9 @@ from qrmax.agents.revising.transition_rows import (
     estimate_rows,
     likeliest_alpha,
 )
-from qrmax.empirical.counts import FOR_EVER, Counter, Counts
+from qrmax.empirical.counts import FOR_EVER, Counts
 from qrmax.empirical.successors import Seen, Successors
-from qrmax.errors import ModelError, check_count
+from qrmax.errors import ModelError, check_choice, check_count
 from qrmax.planning.arrays import FloatArray, IntArray, Rows
 from qrmax.planning.confidence_sets import settle_rows
 from qrmax.planning.finite_horizon import NO_LIMIT
@@ -66,10 +69,12 @@ class RevisingConfig(Optimism, AgentConfig):
     """Settings of the agents that revise their estimates for ever."""
 
     from_rewards = ("r_max",)
+    newer = ("task_by",)
 
     t_min: int = 3  # samples before a state-action pair counts as known, at first
     growth: int = 10_000  # steps after which that is one more, and again each time they double
     t_task: int = 1  # samples before (q, s') counts as known
+    task_by: str = STATE  # what the machine's samples are counted by: state or label
     r_max: float = 1.0  # the largest reward of a step
     v_max: float | None = None  # value of unknown pairs; None: r_max / (1 - gamma)
     tolerance: float = 1e-5  # changes below this, relative to the value, are not planned with
@@ -79,7 +84,13 @@ class RevisingConfig(Optimism, AgentConfig):
         check_count("t_min", self.t_min)
         check_count("growth", self.growth)
         check_count("t_task", self.t_task)
+        check_choice("task_by", self.task_by, TASK_BY)
         self.check_optimism()
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether it learns from labels."""
+        return self.task_by == LABEL
 
     @property
     def trusts_one_sample(self) -> bool:
@@ -105,7 +116,10 @@ class RevisingAgent(Tabular):
         states, task_states, actions = sizes
         self.seen = Successors(states, actions, by_successor=True)
         known_after = 1 if self.knows_machine else FOR_EVER
-        self.task = Counter(task_states, states, threshold=known_after, outcomes=1)
+        self.arrivals = Arrivals(
+            states, task_states, threshold=known_after, by_label=config.task_by == LABEL
+        )
+        self.task = self.arrivals.task
         self.t_task = 1 if self.knows_machine else config.t_task
         self.planner = self._make_planner(config.optimistic)
         self.counted = np.zeros((states, actions), dtype=np.int32)  # n of the rows planned with
@@ -137,7 +151,8 @@ class RevisingAgent(Tabular):
         self._best = None
         self.t += 1
         news = self._count(s, a, step.s, step.r_env)
-        news = self._learn_task(step.s, self.experience(q, step)) or news
+        news = self.arrivals.enter(self.planner, step.s, step.label) or news
+        news = self._learn_task(step, self.experience(q, step)) or news
         if self.t >= self.due:
             self.due = self.next_due(self.t)
             self.threshold = threshold_at(self.t, self.config.t_min, self.config.growth)
@@ -178,26 +193,27 @@ class RevisingAgent(Tabular):
             self.counted[s, a] = NOT_COUNTED
         return news
 
-    def _learn_task(self, s: int, task_steps: Sequence[TaskStep]) -> bool:
-        """Learn the machine's transitions on arriving in s; returns whether to replan."""
-        news, planner = False, self.planner
+    def _learn_task(self, step: Step, task_steps: Sequence[TaskStep]) -> bool:
+        """Learn the machine's transitions on arriving somewhere; returns whether to replan."""
+        news, s, arrivals, planner = False, step.s, self.arrivals, self.planner
+        place, ended = arrivals.place.item(s), step.world_ended
         for q, q_next, r_task, terminated in task_steps:
-            if not self.task.is_known(q, s):
+            if not self.task.is_known(q, place):
                 surprise = not planner.is_as_estimated(q, s, q_next, r_task)
-                self.task.record(q, s, q_next, r_task)
-                n = int(self.task.counts.n[q, s])
-                first = self._times_observed(q, s, q_next) == 1
+                self.task.record(q, place, q_next, r_task)
+                n = int(self.task.counts.n[q, place])
+                first = self._times_observed(q, place, q_next) == 1
                 if surprise and n >= self.t_task and (n == self.t_task or first or not n & (n - 1)):
-                    planner.learn_task(q, s, *self.task.estimate(q, s))
+                    arrivals.learn(planner, q, s)
                     news = True
-            if terminated and planner.finish(s, q_next):  # never on truncation
-                news = True
+            if terminated and arrivals.finish(planner, s, q_next, world_ended=ended):
+                news = True  # never on truncation
         return news
 
-    def _times_observed(self, q: int, s: int, q_next: int) -> int:
-        """The number of times that the machine moved from q to q_next on arriving in s."""
+    def _times_observed(self, q: int, place: int, q_next: int) -> int:
+        """The number of times that the machine moved from q to q_next on arriving there."""
         _, outcome, tau, _ = self.task.counts
-        return int(tau[q, s, outcome[q, s].tolist().index(q_next)])
+        return int(tau[q, place, outcome[q, place].tolist().index(q_next)])
 
     def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
         """Take compiled steps, up to one after which it replans."""
@@ -212,6 +228,7 @@ class RevisingAgent(Tabular):
             step_loops.RowCounting(
                 *self.seen.arrays,
                 *self.task.counts,
+                self.arrivals.place,
                 threshold=self.threshold,
                 t_task=self.t_task,
                 counterfactual=self.knows_machine,
@@ -286,11 +303,12 @@ class RevisingAgent(Tabular):
             f"{part}.{name}": array.copy()
             for part, arrays in parts.items()
             for name, array in arrays.items()
-        }
+        } | self.arrivals.snapshot()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over counts, rows, plan and clock."""
         self.seen.restore(Seen(*(arrays[f"seen.{name}"].copy() for name in Seen._fields)))
+        self.arrivals.restore(arrays)
         self.task.restore(Counts(*(arrays[f"task.{name}"].copy() for name in Counts._fields)))
         prefix = "planner."
         self.planner.restore(
