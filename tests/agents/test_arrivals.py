@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import qrmax
 from learners import trial
 from qrmax import Edge, Problem, RewardMachine, TabularMDP
 from qrmax.agents.base import LABELS_OBSERVED, MACHINE_KNOWN, Q_OBSERVED
@@ -113,6 +115,17 @@ def test_all_states_with_a_label_have_its_estimate(name: str) -> None:
     by_state: Any = trial(name, keys_everywhere(), t_task=6, t_env=3).rush(600).agent
     known = [np.isfinite(each.planner.task.reward).sum() for each in (agent, by_state)]
     assert known[0] > known[1]
+
+
+@two_learners
+def test_a_run_by_label_is_saved_and_loaded(name: str, tmp_path: Path) -> None:
+    told: Any = {"task_by": "label", "t_task": 3, "stop": "budget", "progress": False}
+    run = qrmax.train(name, keys_everywhere(), max_steps=90, **told)
+    run.save(tmp_path / "run")
+    again = qrmax.load(tmp_path / "run")
+    for table, array in run.agent.snapshot().items():
+        assert (again.agent.snapshot()[table] == array).all()
+    assert again.agent.config.information == LABELS_OBSERVED
 
 
 @two_learners

@@ -121,6 +121,12 @@ class Arrivals:
             return {}
         return {"arrivals.place": self.place.copy(), "arrivals.ends": self.ends.copy()}
 
+    def make_room_for(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Grow to as many labels as in a snapshot."""
+        n = arrays.get("task.n")
+        if self.by_label and n is not None and n.ndim == 2:
+            self.task.grow(len(self.ends), max(n.shape[1], self.task.counts.n.shape[1]))
+
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Resume from a snapshot, before the counts; compiled code does not check indices."""
         if not self.by_label:
@@ -134,5 +140,5 @@ class Arrivals:
             raise ModelError(f"arrivals.place: not one of {columns} labels, nor unknown")
         if not np.isin(np.flatnonzero(n.any(axis=0)), place).all():
             raise ModelError("arrivals.place: samples of a label that no state has shown")
-        self.task.grow(len(ends), max(columns, self.task.counts.n.shape[1]))
+        self.make_room_for(arrays)
         self.place, self.ends = place.copy(), ends.copy()

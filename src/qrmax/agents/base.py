@@ -139,7 +139,7 @@ class AgentConfig:
 
     @property
     def information(self) -> str:
-        """What it is told of the task: one of `INFORMATION`."""
+        """The information on the task that it is given: one of `INFORMATION`."""
         if self.agent.knows_machine:
             return MACHINE_KNOWN
         return LABELS_OBSERVED if self.reads_labels else Q_OBSERVED

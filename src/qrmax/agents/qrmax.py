@@ -157,6 +157,10 @@ class QRMax(ModelBased):
         """Counters and planner, and the labels of states if the machine's counts are by label."""
         return {**super().snapshot(), **self.arrivals.snapshot()}
 
+    def make_room_for(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Grow to as many labels as in a snapshot."""
+        self.arrivals.make_room_for(arrays)
+
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore all of that."""
         self._learned.clear()

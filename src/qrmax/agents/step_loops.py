@@ -763,6 +763,7 @@ class RowCounting(NamedTuple):
     task_rho: FloatArray
     place: IntArray  # [s'], y; -1 if the label is not known
     threshold: int  # samples after which a state-action pair is known
+    freeze_after: int  # samples after which no more of it count
     t_task: int
     counterfactual: bool  # one arrival in s' tells the machine's transitions from all states
     optimistic: float
@@ -797,7 +798,7 @@ def explore_rows(
     gain, known_done = tables.gain, tables.done
     n, rho, listed, outcome, tau = counting[:5]
     n_task, task_outcome, task_tau, task_rho, column = counting[5:10]
-    threshold, t_task, counterfactual, optimistic, slack = counting[10:]
+    threshold, freeze_after, t_task, counterfactual, optimistic, slack = counting[10:]
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     worth, values = np.empty(outcome.shape[1]), np.empty(n.shape[1])
     taken = 0
@@ -816,12 +817,12 @@ def explore_rows(
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
         r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        place, samples = 0, n[s, a] + 1
+        place, samples, counts = 0, n[s, a] + 1, n[s, a] < freeze_after
         while place < listed[s] and outcome[s, place] != s_next:
             place += 1
-        news = taken == due or place == listed[s] or samples == threshold
+        news = taken == due or (counts and (place == listed[s] or samples == threshold))
         news = news or (terminated and not known_done[q_next, s_next])
-        if not news and samples > threshold:
+        if not news and counts and samples > threshold:
             news = tau[s, a, place] == 0 or _is_power_of_two(samples)
         slot, y = 0, column[s_next]
         news = news or y == _NOTHING
@@ -853,9 +854,10 @@ def explore_rows(
                 truncated,
                 s_next,
             )
-        n[s, a] += 1
-        rho[s, a, place] += r_env
-        tau[s, a, place] += 1
+        if counts:
+            n[s, a] += 1
+            rho[s, a, place] += r_env
+            tau[s, a, place] += 1
         if not counterfactual:
             n_task[q, y] += 1
             task_rho[q, y] += r_task

@@ -173,7 +173,7 @@ def study_layout(study: Study) -> Layout:
 
 
 def information(study: Study) -> dict[str, str]:
-    """What each learner is told of the task, by its label; not of agents from outside.
+    """The information on the task of each learner, by its label; not of agents from outside.
 
     >>> import qrmax
     >>> information(qrmax.load_study("smoke"))["qrmax-rm"]
