@@ -34,7 +34,8 @@ PARTS = ("world", "map", "task", "group")
     "--measure",
     type=click.Choice(MEASURES),
     help="The numbers: steps to the stopping rule; their median and quartiles; the success "
-    "rate of the greedy policy; wall-clock time of a run and of a step; or steps beside the PAC bound of the paper.  "
+    "rate of the greedy policy; wall-clock time of a run and of a step; or steps beside the PAC "
+    "bound of the paper.  "
     "[default: steps; of the rule stays: median; with --at: success]",
 )
 @click.option(
