@@ -17,7 +17,7 @@ from qrmax.errors import ParameterError, check_count
 from qrmax.studies.learning_curves import curves, with_others
 from qrmax.studies.statistics import FloatArray
 from qrmax.studies.study import Study
-from qrmax.training.checks import check_before
+from qrmax.training.check_schedule import check_before
 
 if TYPE_CHECKING:
     import polars

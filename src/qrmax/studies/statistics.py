@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from qrmax.errors import ParameterError, check_count, shown
 from qrmax.seeding import check_seed
-from qrmax.training.checks import check_before
+from qrmax.training.check_schedule import check_before
 
 FloatArray = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class Steps:
     censored: int  # the number of right-censored runs
     budget: int
     resolution: int | None = None  # steps between two evaluations of a run; None: unknown
-    dense: int | None = None  # evaluations before they become rarer; see training/checks.py
+    dense: int | None = None  # evaluations before they become rarer; see training/check_schedule.py
 
     def __post_init__(self) -> None:
         check_count("budget", self.budget)

@@ -26,7 +26,7 @@ from qrmax.agents.registry import AgentLike, make_agent
 from qrmax.errors import ParameterError, check_count, check_flag, warn
 from qrmax.planning.compilation import seconds_compiling
 from qrmax.seeding import Stream, check_seed, stream
-from qrmax.training.checks import is_check, next_check
+from qrmax.training.check_schedule import is_check, next_check
 from qrmax.training.domains.domain import Domain
 from qrmax.training.evaluator import Evaluator
 from qrmax.training.player import Player
@@ -73,7 +73,7 @@ class TrainingConfig:
     max_episodes: int | None = None  # checked when the policy is evaluated
     stop: StoppingRule
     evaluate_every: int = 1000  # steps between two evaluations
-    dense_checks: int | None = None  # evaluations before they become rarer; see checks.py
+    dense_checks: int | None = None  # evaluations before they become rarer; see check_schedule.py
     compiled: bool = True  # if possible
 
     @property

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import qrmax
 from qrmax.errors import ParameterError
-from qrmax.training.checks import check_before, is_check, next_check
+from qrmax.training.check_schedule import check_before, is_check, next_check
 from qrmax.training.trainer import Evaluated, Event
 from small_problems import errand
 
