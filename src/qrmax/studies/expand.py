@@ -7,7 +7,7 @@
     protocol = "exact"                # a built-in one, or one of [protocols] below
     max_steps = 2_000_000             # or also max_episodes; then the table counts episodes
     evaluate_every = 1000
-    dense_checks = 100                # from then on rarer: see training/check_schedule.py; by default never
+    dense_checks = 100                # then rarer, see training/check_schedule.py; default: never
     give_up_after = 3                 # see `futility.py`; by default all seeds are run
     stop = { rule = "exact", within = 0.05 }
 
