@@ -139,7 +139,7 @@ def _median_text(cell: Cell) -> str:
     if (steps := cell.steps) is None:
         return ABSENT
     middle, low, high = (_steps_text(x, steps) for x in _quartiles(steps))
-    text = f"{middle} [{low} to {high}]"
+    text = f"{middle} [{low} to {high}]" if steps.n > 1 else middle
     if steps.censored:
         text += f"; {steps.censored} of {steps.n} at budget"
     return text if cell.n == cell.expected else f"{text}; n = {cell.n} of {cell.expected}"
