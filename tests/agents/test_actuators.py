@@ -59,7 +59,7 @@ def fitted(seen: Successors, steps: int = 12) -> Actuators:
 def rows_with(seen: Successors, actuators: Actuators, *, doubts: bool = True) -> Rows:
     planner = RowPlanner(seen.arrays, 1, gamma=0.9, optimistic=10.0, tolerance=1e-5)
     counted = np.full((STATES, ACTIONS), -1, dtype=np.int32)
-    rule = RowRule(ALPHA, 2, 4.0, doubts)
+    rule = RowRule(ALPHA, ALPHA, 2, 4.0, doubts)
     fill_rows(seen.arrays, actuators, rule, counted, planner.rows, np.empty(STATES, dtype=np.int32))
     return planner.rows
 

@@ -205,6 +205,53 @@ def test_arrivals_that_were_never_observed_are_not_recommended() -> None:
     assert agent.policy()[1, 1] == RIGHT
 
 
+# --- parts that can be switched off
+
+
+def test_a_threshold_that_does_not_grow_stays() -> None:
+    agent = revising(trial("qr-ucb", errand(slip=0.2, limit=15), t_min=2, growth=0).rush(300))
+    assert agent.threshold == 2
+    assert 300 < agent.due <= 400
+
+
+def test_counts_freeze_and_the_threshold_is_no_higher() -> None:
+    told = {"t_min": 2, "growth": 10, "freeze_after": 4}
+    tried = trial("qr-eb", errand(slip=0.2, limit=15), **told).rush(300)
+    agent = revising(tried)
+    assert agent.seen.arrays.n.max() == agent.threshold == 4
+    assert agent.t == 300 > agent.samples
+    again = tried.resumed(trial("qr-eb", errand(slip=0.2, limit=15), **told).agent)
+    assert again.rush(50).state() == tried.rush(50).state()
+    arrays = agent.snapshot()
+    with pytest.raises(ModelError, match=r"seen\.n: more than 3"):
+        trial("qr-eb", errand(), t_min=2, growth=10, freeze_after=3).agent.restore(arrays)
+    with pytest.raises(ModelError, match="clock"):
+        trial("qr-eb", errand(), t_min=2, growth=10).agent.restore(arrays)
+
+
+@pytest.mark.parametrize("name", ["qr-ucb", "qr-eb"])
+def test_rows_without_shrinkage_are_frequencies(name: str) -> None:
+    agent = revising(trial(name, idle(), t_min=2, shrinkage="none"))
+    for x in (1, 1, 0):
+        agent.update(1, 0, LEFT, step_to(x))
+    agent.update(1, 0, RIGHT, step_to(2))
+    free = [2 / 3, 1 / 3, 0.0]
+    if name == "qr-ucb":
+        assert agent.planner.rows.prob[1, LEFT, :3].tolist() == pytest.approx(free)
+        values = np.array([0.0, 0.3, 9.0, 0.0])
+        agent.planner.tables.gain[0] = values  # what was never seen is not hoped for
+        assert agent.planner.q_at(1, 0)[LEFT] <= 0.3
+    else:
+        assert agent.planner.rows.prob[1, LEFT, 2] < 1 / 3 / 4  # that of alpha = 1
+
+
+def test_the_optimistic_policy_is_recommended_if_it_is_asked_for() -> None:
+    told = {"t_min": 2, "recommend": "optimistic"}
+    agent = revising(trial("qr-ucb", errand(slip=0.2, limit=15), **told).rush(60))
+    assert (agent.q == agent.planner.q).all()
+    assert (agent.policy() == agent.planner.q.argmax(axis=2)).all()
+
+
 # --- scale
 
 

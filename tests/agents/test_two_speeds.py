@@ -34,7 +34,9 @@ agent_settings = st.fixed_dictionaries(
         "t_task": st.integers(1, 3),
         "t_min": st.integers(1, 4),
         "redraw": st.sampled_from([1, 7, 500]),
-        "growth": st.sampled_from([1, 30, 10_000]),
+        "growth": st.sampled_from([0, 1, 30, 10_000]),
+        "freeze_after": st.sampled_from([0, 0, 2, 5]),
+        "shrinkage": st.sampled_from(["empirical-bayes", "none"]),
         "r_max": st.sampled_from([0.0, 1.0, 1000.0]),
         "v_max": st.sampled_from([None, 0.0, 3.0]),
         "tolerance": st.sampled_from([1e-5, 1e-2, 1e-12]),
@@ -50,6 +52,7 @@ agent_settings = st.fixed_dictionaries(
         "reward_posterior": st.sampled_from(["beta", "gaussian"]),
         "transition_prior": st.sampled_from(["optimistic", "uniform"]),
         "count": st.sampled_from(["real", "counterfactual"]),
+        "task_by": st.sampled_from(["state", "label"]),
     }
 )
 

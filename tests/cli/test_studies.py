@@ -412,5 +412,5 @@ def test_studies_are_listed_with_their_titles(quickly: Callable[..., Done]) -> N
     for name in study_names():
         assert re.search(rf"^{name} +\S", done.stdout, re.MULTILINE)
     assert "Table 4: steps to an optimal policy" in done.stdout
-    assert "as-described, as-published or exact" in done.stdout
+    assert "as-described, as-published, exact or stays" in done.stdout
     assert json.loads(quickly("list", "studies", "--json").stdout) == {"studies": study_names()}

@@ -127,6 +127,7 @@ COLUMNS = {
     "max_steps": pl.Int64,
     "max_episodes": pl.Int64,
     "evaluate_every": pl.Int64,
+    "dense_checks": pl.Int64,
     "stop": pl.String,
     "settings": pl.String,
     "options": pl.String,

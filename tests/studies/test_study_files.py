@@ -840,6 +840,8 @@ MATTERS: dict[str, Callable[[str], str]] = {
     "max_episode_steps": lambda text: text + "world.max_episode_steps = 999\n",
     "max_steps": lambda text: text.replace("600", "700"),
     "evaluate_every": lambda text: text.replace("= 100", "= 50"),
+    "dense_checks": lambda text: "dense_checks = 2\n" + text,
+    "task_by": lambda text: text + "settings.qrmax.task_by = 'label'\n",
     "rule": lambda text: text + 'stop = "nominal"\n',
     "within": lambda text: text + 'stop = { rule = "exact", within = 0.06 }\n',
     "in_a_row": lambda text: text + 'stop = { rule = "exact", in_a_row = 2 }\n',

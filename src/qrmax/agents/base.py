@@ -95,6 +95,14 @@ class RewardBounds(NamedTuple):
     highest: float = math.inf
 
 
+MACHINE_KNOWN, Q_OBSERVED, LABELS_OBSERVED = INFORMATION = (
+    "machine known",
+    "q observed",
+    "q and labels observed",
+)
+"""What an agent is told of the task, besides the rewards."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentConfig:
     """The settings of an agent: hyperparameters with defaults, validated when it is made.
@@ -123,6 +131,18 @@ class AgentConfig:
     def reward_bounds(self) -> RewardBounds:
         """The bounds on rewards that the algorithm assumes."""
         return RewardBounds()
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether it learns from labels."""
+        return False
+
+    @property
+    def information(self) -> str:
+        """The information on the task that it is given: one of `INFORMATION`."""
+        if self.agent.knows_machine:
+            return MACHINE_KNOWN
+        return LABELS_OBSERVED if self.reads_labels else Q_OBSERVED
 
     @property
     def trusts_one_sample(self) -> bool:

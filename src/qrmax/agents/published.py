@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from qrmax.agents.base import Sizes
 from qrmax.agents.experience import COUNTERFACTUAL, Experience
 from qrmax.agents.model_based import ModelBased
-from qrmax.agents.qrmax import QRMax, QRMaxConfig
+from qrmax.agents.qrmax import FactoredConfig, QRMax
 from qrmax.agents.qrmax_rm import QRMaxRM, QRMaxRMConfig
 from qrmax.agents.rmax import RMax
 from qrmax.agents.rmax_rm import RMaxRM, RMaxRMConfig
@@ -73,12 +73,13 @@ class PublishedQRMax(PublishedTies, QRMax):
     """QR-Max of the published code: plans with triples that it has tried."""
 
     name = "qrmax-published"
+    Config = FactoredConfig
     told_the_machine = "qrmax-rm-published"
     in_loop = frozenset({"update"})
     joint = True
 
     def __init__(
-        self, sizes: Sizes, config: QRMaxConfig, rng: Stream, experience: Experience
+        self, sizes: Sizes, config: FactoredConfig, rng: Stream, experience: Experience
     ) -> None:
         super().__init__(sizes, config, rng, experience)
         self.untried = np.ones(sizes, dtype=bool)  # [s, q, a]

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 
 from qrmax.agents.base import Sizes
 from qrmax.agents.experience import COUNTERFACTUAL, COUNTS, REAL, Experience
-from qrmax.agents.qrmax import QRMax, QRMaxConfig
+from qrmax.agents.qrmax import FactoredConfig, QRMax
 from qrmax.errors import check_choice
 from qrmax.seeding import Stream
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class QRMaxRMConfig(QRMaxConfig):
+class QRMaxRMConfig(FactoredConfig):
     """Settings of QR-MaxRM."""
 
     newer = ("count",)
@@ -31,7 +31,7 @@ class QRMaxRMConfig(QRMaxConfig):
     count: str = REAL  # the samples of the world that count towards t_env: real or counterfactual
 
     def __post_init__(self) -> None:
-        QRMaxConfig.__post_init__(self)
+        FactoredConfig.__post_init__(self)
         check_choice("count", self.count, COUNTS)
 
 

@@ -99,16 +99,19 @@ class Outlook(NamedTuple):
 class TaskFactor(NamedTuple):
     """Visit counts and model of the machine factor, which a step of the loop may complete.
 
-    The arrays of a counter by (q, s') (`empirical/counts.py`) with its two thresholds, then those
-    of the planner's machine (`planning/incremental.py`).
+    The arrays of a counter by (q, y) (`empirical/counts.py`) with its two thresholds, where y is s'
+    itself or, if counts are `by_label`, its label (`arrivals.py`); then those of the planner's
+    machine (`planning/incremental.py`).
     """
 
-    n: IntArray  # [q, s']
-    outcome: IntArray  # [q, s', k]
-    tau: IntArray  # [q, s', k]
-    rho: FloatArray  # [q, s']
+    n: IntArray  # [q, y]
+    outcome: IntArray  # [q, y, k]
+    tau: IntArray  # [q, y, k]
+    rho: FloatArray  # [q, y]
     for_transitions: int
     for_rewards: int
+    place: IntArray  # [s'], y; -1 if the label is not known
+    by_label: bool
     next_state: IntArray  # [q, s', j]
     prob: FloatArray  # [q, s', j]
     reward: FloatArray  # [q, s']
@@ -129,6 +132,8 @@ _NO_TASK_FACTOR = TaskFactor(
     rho=_NO_REALS,
     for_transitions=0,
     for_rewards=0,
+    place=np.empty(0, dtype=np.int32),
+    by_label=False,
     next_state=_NO_LISTS,
     prob=np.empty((0, 0, 0)),
     reward=_NO_REALS,
@@ -557,22 +562,25 @@ def _learns_quietly(
     task: TaskFactor, plans: bool, q: int, s_next: int, q_next: int, r_task: float
 ) -> bool:
     """Whether a sample of (q, s') needs neither room nor a backup (see `_learn_task`)."""
-    n, outcome = task.n[q, s_next], task.outcome
+    y, outcome = task.place[s_next], task.outcome
+    n = task.n[q, y]
     k = 0  # the index of the outcome
     if n < task.for_transitions:
-        while k < outcome.shape[2] and outcome[q, s_next, k] != _NOTHING:
-            if outcome[q, s_next, k] == q_next:
+        while k < outcome.shape[2] and outcome[q, y, k] != _NOTHING:
+            if outcome[q, y, k] == q_next:
                 break
             k += 1
     quiet = k < outcome.shape[2]
     if quiet and plans and n + 1 >= max(task.for_transitions, task.for_rewards):
+        if task.by_label:  # it is entered for all states with that label
+            return False
         room = task.prob.shape[2]
-        paid = task.rho[q, s_next] + (r_task if n < task.for_rewards else 0.0)
+        paid = task.rho[q, y] + (r_task if n < task.for_rewards else 0.0)
         quiet = task.head[s_next] == _NO_EDGE and k < room and (paid >= 0.0 or task.signed)
         quiet = quiet and (n >= task.for_transitions or task.moves[q, q_next])
         for i in range(outcome.shape[2]):
-            if outcome[q, s_next, i] != _NOTHING:
-                quiet = quiet and i < room and task.moves[q, outcome[q, s_next, i]]
+            if outcome[q, y, i] != _NOTHING:
+                quiet = quiet and i < room and task.moves[q, outcome[q, y, i]]
     return bool(quiet)
 
 
@@ -591,16 +599,17 @@ def _learn_task(
     As `Counter.record`, `Counter.estimate` and `IncrementalPlanner.learn_task` do.
     """
     n, outcome, tau, rho, t_moves, t_rewards = task[:6]
-    _count(n, outcome, tau, rho, t_moves, t_rewards, 1, q, s_next, q_next, r_task)
-    samples = n[q, s_next]
+    y = _long(task.place[s_next])
+    _count(n, outcome, tau, rho, t_moves, t_rewards, 1, q, y, q_next, r_task)
+    samples = n[q, y]
     if not plans or samples < max(t_moves, t_rewards):
         return
-    total = rho[q, s_next] / min(samples, t_rewards)
+    total = rho[q, y] / min(samples, t_rewards)
     task.reward[q, s_next] = total
     for k in range(task.prob.shape[2]):
         task.prob[q, s_next, k] = 0.0
-        if k < outcome.shape[2] and outcome[q, s_next, k] != _NOTHING:
-            q_after, p = outcome[q, s_next, k], tau[q, s_next, k] / min(samples, t_moves)
+        if k < outcome.shape[2] and outcome[q, y, k] != _NOTHING:
+            q_after, p = outcome[q, y, k], tau[q, y, k] / min(samples, t_moves)
             task.next_state[q, s_next, k] = q_after
             task.prob[q, s_next, k] = p
             total += task.gamma * p * task.value[q_after, s_next]
@@ -629,7 +638,7 @@ def explore(
     joint, slack, first, values = outlook[6:]
     n, outcome, tau, rho, t_moves, t_rewards, of_pairs = counting[:7]
     times, counterfactual, task, untried = counting[7:]
-    n_task, t_env = task.n, max(t_moves, t_rewards)
+    n_task, column, t_env = task.n, task.place, max(t_moves, t_rewards)
     t_task = max(task.for_transitions, task.for_rewards)
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
@@ -676,10 +685,12 @@ def explore(
                     if plain and n[x, a] < t_env:
                         often = times if p == q else 1
                         plain = _counts_plainly(n, outcome, t_env, t_moves, often, x, a, x_next)
+        elif column[s_next] == _NOTHING:
+            plain = False
         else:
             y, x = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
             plain = known_done[y, x] or not terminated
-            fresh = n_task[q, s_next] < t_task
+            fresh = n_task[q, column[s_next]] < t_task
             # a bucket that is known may still be entered with other labels
             if fresh or (ground is not None and counterfactual):
                 for p in range(low, high):
@@ -688,7 +699,7 @@ def explore(
                         r_p = task_reward[p, label, 0] if counterfactual else r_task
                         y, x = (0, s_next * n_q + p_next) if joint else (p_next, s_next)
                         plain = known_done[y, x] or not done[place, p_next]
-                        if plain and n_task[p, s_next] < t_task:
+                        if plain and n_task[p, column[s_next]] < t_task:
                             plain = _learns_quietly(task, not joint, p, s_next, p_next, r_p)
             if n[s, a] < t_env:
                 plain = plain and _counts_plainly(n, outcome, t_env, t_moves, times, s, a, s_next)
@@ -724,7 +735,7 @@ def explore(
             _count(n, outcome, tau, rho, t_moves, t_rewards, times, s, a, s_next, r_env)
         if fresh:
             for p in range(low, high):
-                if n_task[p, s_next] < t_task and not terminal[p]:
+                if n_task[p, column[s_next]] < t_task and not terminal[p]:
                     p_next = _long(next_state[p, label, 0]) if counterfactual else q_next
                     r_p = task_reward[p, label, 0] if counterfactual else r_task
                     _learn_task(task, gain, not joint, p, s_next, p_next, r_p)
@@ -737,7 +748,8 @@ def explore(
 class RowCounting(NamedTuple):
     """The counters of an agent that revises its estimates, and its rules.
 
-    `Seen` (empirical/successors.py), then the arrays of a counter by (q, s') (empirical/counts.py).
+    `Seen` (empirical/successors.py), then the arrays of a counter by (q, y) (empirical/counts.py),
+    where y is s' or its label.
     """
 
     n: IntArray  # [s, a]
@@ -745,11 +757,13 @@ class RowCounting(NamedTuple):
     listed: IntArray
     outcome: IntArray
     tau: IntArray
-    n_task: IntArray  # [q, s']
+    n_task: IntArray  # [q, y]
     task_outcome: IntArray
     task_tau: IntArray
     task_rho: FloatArray
+    place: IntArray  # [s'], y; -1 if the label is not known
     threshold: int  # samples after which a state-action pair is known
+    freeze_after: int  # samples after which no more of it count
     t_task: int
     counterfactual: bool  # one arrival in s' tells the machine's transitions from all states
     optimistic: float
@@ -783,8 +797,8 @@ def explore_rows(
     done, longest = world.done, world.limit
     gain, known_done = tables.gain, tables.done
     n, rho, listed, outcome, tau = counting[:5]
-    n_task, task_outcome, task_tau, task_rho = counting[5:9]
-    threshold, t_task, counterfactual, optimistic, slack = counting[9:]
+    n_task, task_outcome, task_tau, task_rho, column = counting[5:10]
+    threshold, freeze_after, t_task, counterfactual, optimistic, slack = counting[10:]
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     worth, values = np.empty(outcome.shape[1]), np.empty(n.shape[1])
     taken = 0
@@ -803,25 +817,26 @@ def explore_rows(
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
         r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        place, samples = 0, n[s, a] + 1
+        place, samples, counts = 0, n[s, a] + 1, n[s, a] < freeze_after
         while place < listed[s] and outcome[s, place] != s_next:
             place += 1
-        news = taken == due or place == listed[s] or samples == threshold
+        news = taken == due or (counts and (place == listed[s] or samples == threshold))
         news = news or (terminated and not known_done[q_next, s_next])
-        if not news and samples > threshold:
+        if not news and counts and samples > threshold:
             news = tau[s, a, place] == 0 or _is_power_of_two(samples)
-        slot = 0
+        slot, y = 0, column[s_next]
+        news = news or y == _NOTHING
         if counterfactual:
-            news = news or n_task[q, s_next] == 0
+            news = news or n_task[q, y] == 0
         elif not news:
-            while slot < task_outcome.shape[2] and task_outcome[q, s_next, slot] != q_next:
+            while slot < task_outcome.shape[2] and task_outcome[q, y, slot] != q_next:
                 slot += 1
             news = slot == task_outcome.shape[2]
             as_estimated = (
                 task.prob[q, s_next, 0] == 1.0 and task.next_state[q, s_next, 0] == q_next
             )
             if not news and not (as_estimated and task.reward[q, s_next] == r_task):
-                arrivals = n_task[q, s_next] + 1
+                arrivals = n_task[q, y] + 1
                 news = arrivals == t_task or (arrivals > t_task and _is_power_of_two(arrivals))
         if news:
             return Taken(
@@ -839,13 +854,14 @@ def explore_rows(
                 truncated,
                 s_next,
             )
-        n[s, a] += 1
-        rho[s, a, place] += r_env
-        tau[s, a, place] += 1
+        if counts:
+            n[s, a] += 1
+            rho[s, a, place] += r_env
+            tau[s, a, place] += 1
         if not counterfactual:
-            n_task[q, s_next] += 1
-            task_rho[q, s_next] += r_task
-            task_tau[q, s_next, slot] += 1
+            n_task[q, y] += 1
+            task_rho[q, y] += r_task
+            task_tau[q, y, slot] += 1
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
 
 

@@ -197,7 +197,9 @@ def _list_agents() -> None:
     width = max(map(len, agent_names()))
     for name in agent_names():
         try:
-            summary = (agent_class(name).__doc__ or "").partition("\n")[0]
+            kind = agent_class(name)
+            summary = (kind.__doc__ or "").partition("\n")[0]
+            summary += f" [{kind.Config().information}]"
             settings = ", ".join(f"{key}={value}" for key, value in default_settings(name).items())
         except QRMaxError:  # of an entry point that is broken
             summary, settings = UNLOADABLE, SEE_DOCTOR
@@ -205,6 +207,11 @@ def _list_agents() -> None:
         click.echo(with_bold(name, wrapped(text, indent=width + 2)))
         click.echo(wrapped(f"{' ' * width}  {settings}", indent=width + 2))
     click.echo()
+    click.echo(
+        wrapped(
+            "In brackets: what it is told of the task. With task_by=label, q and labels observed."
+        )
+    )
     click.echo(wrapped("r_max is by default the largest reward of a step of the problem."))
     click.echo(wrapped("Settings are given by --set, as in --agent qrmax --set t_env=20."))
 

@@ -44,7 +44,7 @@ def _read_only(_: Any, __: Any, texts: tuple[str, ...]) -> dict[str, list[str]]:
 
 study_argument = click.argument("study", shell_complete=_complete_study)
 protocol_option = click.option(
-    "--protocol", help="exact, as-described, as-published, or one of the study's own."
+    "--protocol", help="exact, stays, as-described, as-published, or one of the study's own."
 )
 only_option = click.option(
     "--only",

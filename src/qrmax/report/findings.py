@@ -47,6 +47,7 @@ class Run(NamedTuple):
     commit: str | None
     success: float | None = None  # of the policy at the end; may be left out
     evaluate_every: int | None = None  # steps between evaluations; may be left out
+    dense_checks: int | None = None  # evaluations before they become rarer; may be left out
     episode_return: float | None = None  # of the policy at the end, undiscounted; may be left out
     gap: float | None = None  # of the policy at the end; may be left out
     own_gap: float | None = None  # by the learner's own objective, if that is another one
@@ -159,6 +160,12 @@ class Findings:
         """The distinct numbers of steps between evaluations, if greater than 1."""
         found = {cell.steps.resolution for cell in self.cells.values() if cell.steps}
         return sorted(steps for steps in found if steps is not None and steps > 1)
+
+    @property
+    def dense_checks(self) -> int | None:
+        """The number of evaluations before they become rarer, if they do."""
+        found = [cell.steps.dense for cell in self.cells.values() if cell.steps]
+        return min((dense for dense in found if dense is not None), default=None)
 
     def best(self, problem: str) -> set[str]:
         """The learners on a problem that are not distinguishable from the best.
@@ -325,6 +332,7 @@ def _steps(done: Sequence[Run]) -> Steps:
         censored=len(done) - len(reached),
         budget=first.max_steps,
         resolution=_resolution(done),
+        dense=next((run.dense_checks for run in done if run.dense_checks), None),
     )
 
 

@@ -108,7 +108,8 @@ def _intervals(findings: Findings, problem: str) -> Row:
 
 def _note(findings: Findings, width: int) -> str:
     """The notes below the table, as wide as the text."""
-    shown = " ".join(filter(None, [_explained(findings), resolution_text(findings)]))
+    notes = [_explained(findings), resolution_text(findings), findings.layout.levels]
+    shown = " ".join(filter(None, notes))
     return _line(
         [f"\\multicolumn{{{width}}}{{p{{0.95\\linewidth}}}}{{\\footnotesize {escaped(shown)}}}"]
     )

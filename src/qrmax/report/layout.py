@@ -45,6 +45,7 @@ class Layout:
     give_up_after: int | None = None  # seeds; the rest of a cell is not run if none met the rule,
     agree_within: float | None = None  # or if all did, with steps as close as this
     thresholds: tuple[str, ...] = ()  # problems whose runs have a stopping rule to meet
+    information: Mapping[str, str] = field(default_factory=dict)  # [label], of the task
     others: tuple[str, ...] = ()  # runs of other tools, of which only the last policies are shown
 
     def __post_init__(self) -> None:
@@ -56,6 +57,16 @@ class Layout:
                 )
         for (problem, label), steps in self.reference.items():
             check_range(f"the reference of {label} on {problem}", steps, above=0.0)
+
+    @property
+    def levels(self) -> str:
+        """The learners on each level of information, as a sentence; empty if none is known."""
+        labels: dict[str, list[str]] = {}
+        for label in self.labels:
+            if label in self.information:
+                labels.setdefault(self.information[label], []).append(label)
+        parts = [f"{level}: {', '.join(names)}" for level, names in labels.items()]
+        return f"Information on the task: {'; '.join(parts)}." if parts else ""
 
     @property
     def has_reference(self) -> bool:

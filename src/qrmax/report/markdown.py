@@ -63,6 +63,7 @@ def page(findings: Findings) -> str:
     paragraphs = [
         f"# {layout.title}",
         layout.about,
+        layout.levels,
         _origin(findings),
         "\n".join(_main_table(findings)) if layout.counts_steps else "",
         "\n".join(_gaps(findings)),

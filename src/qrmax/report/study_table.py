@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from qrmax.agents.registry import make_config
 from qrmax.errors import StoreError
 from qrmax.planning.auto_horizon import HARDLY_EVER
 from qrmax.planning.policy_evaluation import evaluate
@@ -168,7 +169,24 @@ def study_layout(study: Study) -> Layout:
         tests_samples=any(RULES[rule["stop"]].sampled for rule in study.stops.values()),
         others=others,
         thresholds=thresholds,
+        information=information(study),
     )
+
+
+def information(study: Study) -> dict[str, str]:
+    """The information on the task of each learner, by its label; not of agents from outside.
+
+    >>> import qrmax
+    >>> information(qrmax.load_study("smoke"))["qrmax-rm"]
+    'machine known'
+    """
+    levels: dict[str, list[str]] = {}
+    for cell in study.cells:
+        if cell.source is None:
+            levels.setdefault(cell.label, []).append(
+                make_config(cell.agent, cell.settings).information
+            )
+    return {label: " or ".join(dict.fromkeys(found)) for label, found in levels.items()}
 
 
 def _evaluated(specs: Iterable[ProblemSpec]) -> str:

@@ -7,6 +7,7 @@ import os
 from qrmax.errors import ParameterError, check_choice
 from qrmax.report.bound_table import bound_table
 from qrmax.report.group_table import group_table
+from qrmax.report.median_table import median_table, relative_table
 from qrmax.report.plain_table import PlainTable
 from qrmax.report.study_table import study_table
 from qrmax.report.success_table import success_table
@@ -15,31 +16,38 @@ from qrmax.report.time_table import time_table
 from qrmax.studies.problem_groups import groups_of
 from qrmax.studies.study import Study
 
-MEASURES = ("steps", "success", "time", "bound")
+MEASURES = ("steps", "median", "success", "time", "bound")
 
 
 def make_study_table(
     study: Study,
     folder: str | os.PathLike[str],
-    measure: str = "steps",
+    measure: str | None = None,
     *,
     by: str | None = None,
     at: int | None = None,
     epsilon: float = 0.1,
     delta: float = 0.05,
+    relative_to: str | None = None,
 ) -> Table | PlainTable:
     """The table of a measure.
 
     Args:
         study: the study.
         folder: its results folder.
-        measure: `steps` to the stopping rule, `success` of the greedy policy, wall-clock `time`, or
-            steps beside the PAC `bound`.
+        measure: `steps` to the stopping rule, their `median` and quartiles, `success` of the greedy
+            policy, wall-clock `time`, or steps beside the PAC `bound`. By default medians if steps
+            are those for good (the rule `stays`), else steps.
         by: `world`, `map`, `task` or `group`: aggregate over problems that have it in common.
         at: for `success`: after this many steps; by default at the end.
         epsilon: for `bound`: the accuracy.
         delta: for `bound`: the failure probability.
+        relative_to: for `median`: the label of a learner, by whose medians to divide.
     """
+    if measure is None:
+        for_good = {rule["stop"] for rule in study.stops.values()} == {"stays"}
+        plain = by is not None and relative_to is None
+        measure = "median" if relative_to is not None or (for_good and not plain) else "steps"
     check_choice("measure", measure, MEASURES)
     groups = None if by is None else groups_of(study, by)
     if measure == "success":
@@ -50,5 +58,15 @@ def make_study_table(
         if by is not None:
             raise ParameterError(f"by is {by!r}; allowed for the measure 'bound': None")
         return bound_table(study, folder, epsilon=epsilon, delta=delta)
+    if relative_to is not None and measure != "median":
+        raise ParameterError(f"relative_to is for the measure 'median', not for {measure!r}")
     table = study_table(study, folder)
+    if measure == "median" and relative_to is not None:
+        return relative_table(table.findings, relative_to, groups, by)
+    if measure == "median":
+        if by is not None:
+            raise ParameterError(
+                f"by is {by!r}; allowed for medians: None, or together with relative_to"
+            )
+        return median_table(table.findings)
     return table if groups is None else group_table(table.findings, groups, str(by))

@@ -23,7 +23,7 @@ def text(findings: Findings) -> str:
     and the number of runs that have `reached` the rule. If learners have objectives of their own,
     `own_gap` is the mean final gap by that, and `own_reached` and `own_mean` are the number of runs
     that met the rule by it and their mean steps. With `give_up_after`, `not_run` is the number of
-    runs that were left out.
+    runs that were left out. `information` is what a learner is told of the task.
     """
     rows = list(_rows(findings))
     file = io.StringIO()
@@ -49,7 +49,9 @@ def _rows(findings: Findings) -> Iterator[dict[str, Field]]:
                 continue
             last = _last_policies(final) if finals else {}
             last |= _own_objective(owns.get((problem, label))) if owns else {}
-            yield {"problem": problem, "label": label, **numbers, **last}
+            told = findings.layout.information
+            level = {"information": told.get(label)} if told else {}
+            yield {"problem": problem, "label": label, **level, **numbers, **last}
 
 
 def _numbers(cell: Cell) -> dict[str, Field]:

@@ -158,6 +158,13 @@ def resolution_text(findings: Findings) -> str:
         return ""
     checks = " or ".join(f"{steps:,}" for steps in apart)
     one = f"{apart[0]:,}" if len(apart) == 1 else "that"
+    if (dense := findings.dense_checks) is not None:
+        return (
+            f"Steps are interval-censored: policies were evaluated every {checks} steps up to "
+            f"{dense * apart[0]:,} steps, then at intervals that double as the steps do, at most "
+            f"{200 / dense:.1f} % of them. Lower ends of intervals are those of the evaluations "
+            "before."
+        )
     return (
         f"Steps are interval-censored: policies were evaluated every {checks} steps, so a "
         f"run recorded at n steps met the stopping rule between n - {one} and n. Lower ends of "

@@ -7,6 +7,7 @@
     protocol = "exact"                # a built-in one, or one of [protocols] below
     max_steps = 2_000_000             # or also max_episodes; then the table counts episodes
     evaluate_every = 1000
+    dense_checks = 100                # then rarer, see training/check_schedule.py; default: never
     give_up_after = 3                 # see `futility.py`; by default all seeds are run
     agree_within = 0.2                # the same
     stop = { rule = "exact", within = 0.05 }
@@ -145,6 +146,7 @@ class _Expansion:
         self.max_steps: int = self.layers.said("max_steps", MAX_STEPS)
         self.max_episodes: int | None = self.layers.said("max_episodes")
         self.evaluate_every: int = self.layers.said("evaluate_every", EVALUATE_EVERY)
+        self.dense_checks: int | None = self.layers.said("dense_checks")
         self.seeds = self._seeds()
         self.problems = read_problems(table, self.layers, self.beside)
         self.rules = self._rules()
@@ -178,6 +180,7 @@ class _Expansion:
                 # only if given, so that the ids of other runs stay the same
                 **({} if self.max_episodes is None else {"max_episodes": self.max_episodes}),
                 "evaluate_every": self.evaluate_every,
+                **({} if self.dense_checks is None else {"dense_checks": self.dense_checks}),
                 **self._shared_rule(),
             },
             reference=self.reference,

@@ -17,6 +17,7 @@ from qrmax.errors import ParameterError, check_count
 from qrmax.studies.learning_curves import curves, with_others
 from qrmax.studies.statistics import FloatArray
 from qrmax.studies.study import Study
+from qrmax.training.check_schedule import check_before
 
 if TYPE_CHECKING:
     import polars
@@ -54,8 +55,9 @@ def success_at(
             f"measure is 'success', which the curves in {folder} do not have; needed: a task with "
             "a success state"
         )
+    before = check_before(at, every, study.training.get("dense_checks"))
     found: dict[tuple[str, str], list[float | None]] = {}
-    for problem, label, success in _last_by(points, at, at - every):
+    for problem, label, success in _last_by(points, at, before):
         found.setdefault((problem, label), []).append(success)
     return {key: _rates(values) for key, values in found.items()}
 

@@ -55,6 +55,9 @@ def summarize_group(problems: Sequence[Steps], seed: int = 0) -> GroupSummary:
     means = np.array([summary.mean_at_least for summary in found])
     low, high = bootstrap([steps.values() for steps in problems], mean_of_means, seed=seed)
     resolution = max((steps.resolution or 1 for steps in problems), default=1)
+    if any(steps.dense is not None for steps in problems):
+        low, _ = bootstrap([steps.earliest() for steps in problems], mean_of_means, seed=seed)
+        resolution = 1
     known = censored == 0
     return GroupSummary(
         problems=len(found),

@@ -39,7 +39,7 @@ from qrmax.training.stopping import StoppingRule, as_rule, make_rule
 from qrmax.worlds.catalog import kinds_of_options
 from qrmax.worlds.options import Options
 
-COUNTS = ("max_steps", "max_episodes", "evaluate_every", "give_up_after")
+COUNTS = ("max_steps", "max_episodes", "evaluate_every", "dense_checks", "give_up_after")
 PROTOCOL_KEYS = (
     *("about", "comparable", "agents", "settings", "on", "world", "gamma", "stop", "agree_within"),
     *COUNTS,
@@ -81,6 +81,7 @@ class Layer:
     max_steps: int | None = None
     max_episodes: int | None = None  # if set, tables count episodes
     evaluate_every: int | None = None
+    dense_checks: int | None = None  # evaluations before they become rarer
     give_up_after: int | None = None  # seeds
     agree_within: float | None = None  # of their steps
 

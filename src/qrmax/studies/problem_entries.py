@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -27,6 +28,12 @@ from qrmax.worlds.catalog import (
     problem_parts,
     unknown_problem,
 )
+from qrmax.worlds.world_registry import worlds
+
+SEEDS = re.compile(r"(?P<world>.+)/(?P<first>\d{1,18})-(?P<last>\d{1,18})")
+"""Problems of a generator by a range of seeds, both ends included: `random-mdp/0-9`."""
+
+MOST_PROBLEMS = 10_000
 
 
 class MadeProblem(NamedTuple):
@@ -103,12 +110,24 @@ def _names(entry: ProblemEntry) -> list[str | None]:
     name = entry.name
     if name is None and (entry.map is None or entry.task is None):
         raise ParameterError("needed: a name such as 'office/map1/exp5', or a map and a task")
+    if name is not None and (seeds := SEEDS.fullmatch(name)) and seeds["world"] in _generators():
+        first, last = int(seeds["first"]), int(seeds["last"])
+        if not 0 <= last - first < MOST_PROBLEMS:
+            raise ParameterError(
+                f"{name!r} has {max(0, last - first + 1):,} seeds; allowed: 1 to {MOST_PROBLEMS:,}"
+            )
+        return [f"{seeds['world']}/{seed}" for seed in range(first, last + 1)]
     if name is None or not is_pattern(name):
         return [name]
     fitting = [known for known in all_names() if fnmatchcase(known, name)]
     if not fitting:
         raise unknown_problem(name)
     return [*fitting]
+
+
+def _generators() -> set[str]:
+    """The worlds whose problems are drawn from a seed."""
+    return {world.name for world in worlds() if world.seeds}
 
 
 def _spec(

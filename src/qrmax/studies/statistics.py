@@ -20,7 +20,8 @@ interval from few runs is too narrow, and one from a single run is a point.
 
 Steps are interval-censored, too: if policies are evaluated every r steps, a run recorded at n met
 its threshold after more than n - r and at most n steps. So each statistic here is at most r too
-large, and the lower end of its confidence interval is moved down by r (r > 1).
+large, and the lower end of its confidence interval is moved down by r (r > 1). Where evaluations
+become rarer as training goes on, the lower end is that of the evaluations before.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 
 from qrmax.errors import ParameterError, check_count, shown
 from qrmax.seeding import check_seed
+from qrmax.training.check_schedule import check_before
 
 FloatArray = NDArray[np.float64]
 
@@ -54,6 +56,7 @@ class Steps:
     censored: int  # the number of right-censored runs
     budget: int
     resolution: int | None = None  # steps between two evaluations of a run; None: unknown
+    dense: int | None = None  # evaluations before they become rarer; see training/check_schedule.py
 
     def __post_init__(self) -> None:
         check_count("budget", self.budget)
@@ -78,6 +81,15 @@ class Steps:
     def values(self) -> FloatArray:
         """The steps of each run, infinite for the censored ones."""
         return np.array([*self.reached, *[np.inf] * self.censored], dtype=np.float64)
+
+    def earliest(self) -> FloatArray:
+        """The last evaluation before the steps of each run: it met its threshold after that.
+
+        >>> Steps((500, 6000), 1, 10_000, resolution=100, dense=25).earliest()
+        array([ 400., 5600.,   inf])
+        """
+        before = [check_before(n, self.resolution or 1, self.dense) for n in self.reached]
+        return np.array([*before, *[np.inf] * self.censored], dtype=np.float64)
 
 
 class Interval(NamedTuple):
@@ -136,8 +148,12 @@ def summarize(steps: Steps, seed: int = 0) -> Summary:
     Interval(low=400.0, high=500.0)
     """
     reached, values = np.array(steps.reached, dtype=np.float64), steps.values()
+    earliest = None if steps.dense is None else steps.earliest()
     interval = bootstrap([values.clip(max=steps.budget)], _mean, seed=seed)
     interval = interval._replace(low=moved_down(interval.low, steps.resolution))
+    if earliest is not None:
+        low, _ = bootstrap([earliest.clip(max=steps.budget)], _mean, seed=seed)
+        interval = interval._replace(low=low)
     is_open = steps.censored > 0 or steps.n == 1
     return Summary(
         n=steps.n,
@@ -147,8 +163,8 @@ def summarize(steps: Steps, seed: int = 0) -> Summary:
         std=float(reached.std(ddof=1)) if len(reached) > 1 else None,
         mean_interval=None if steps.censored else interval,
         mean_bounds=interval._replace(high=np.inf) if is_open else interval,
-        median=_estimate([values], median, seed, steps.resolution),
-        iqm=_estimate([values], interquartile_mean, seed, steps.resolution),
+        median=_estimate([values], median, seed, steps.resolution, earliest),
+        iqm=_estimate([values], interquartile_mean, seed, steps.resolution, earliest),
         resolution=steps.resolution,
     )
 
@@ -241,9 +257,13 @@ def _estimate(
     statistic: Callable[..., FloatArray],
     seed: int,
     resolution: int | None = None,
+    earliest: FloatArray | None = None,
 ) -> Estimate:
     low, high = bootstrap(strata, statistic, seed=seed)
-    return Estimate(float(statistic(*strata)), moved_down(low, resolution), high)
+    low = moved_down(low, resolution)
+    if earliest is not None:
+        low, _ = bootstrap([earliest], statistic, seed=seed)
+    return Estimate(float(statistic(*strata)), low, high)
 
 
 def moved_down(low: float, resolution: int | None) -> float:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from qrmax.training.stopping import StoppingRule
 
 ID_LENGTH = 16  # hexadecimal digits: collisions are unlikely among a billion runs
-LIMITS = ("max_steps", "max_episodes", "evaluate_every")
+LIMITS = ("max_steps", "max_episodes", "evaluate_every", "dense_checks")
 """The settings of training besides the seed and the stopping rule."""
 FILTERS = ("problem", "agent", "seed")
 
@@ -120,6 +120,7 @@ class Study:
         max_steps: int | None = None,
         max_episodes: int | None = None,
         evaluate_every: int | None = None,
+        dense_checks: int | None = None,
         give_up_after: int | None = None,
         agree_within: float | None = None,
         gamma: float | None = None,
@@ -139,6 +140,8 @@ class Study:
             max_steps: the budget of a run in steps.
             max_episodes: its budget in episodes; tables then count episodes.
             evaluate_every: steps between two evaluations of the policy.
+            dense_checks: the number of evaluations before that doubles, and doubles again each time
+                that the steps so far do.
             give_up_after: the number of seeds of an agent on a problem after which its other seeds
                 are not run, if none of these met the stopping rule.
             agree_within: with `give_up_after`, they are not run either if all of these met it, with
@@ -161,6 +164,7 @@ class Study:
             "max_steps": max_steps,
             "max_episodes": max_episodes,
             "evaluate_every": evaluate_every,
+            "dense_checks": dense_checks,
             "give_up_after": give_up_after,
             "agree_within": agree_within,
             "gamma": gamma,

@@ -162,6 +162,7 @@ def _describe(session: Session) -> dict[str, Any]:
             "max_episodes": training.max_episodes,
             "evaluate_every": training.evaluate_every,
             "compiled": training.compiled,
+            **({} if (dense := training.dense_checks) is None else {"dense_checks": dense}),
             **rule_as_data(training.stop),
         },
         "progress": asdict(session.progress),
@@ -182,7 +183,9 @@ def _restore(described: Mapping[str, Any], arrays: Arrays, env: Any) -> Session:
     kind = class_in_file(described["agent"], described["source"])
     config = make_config(kind, described["config"])
     rule = dict(described["training"])
-    options = {key: rule.pop(key) for key in TRAINING}
+    options = {key: rule.pop(key) for key in TRAINING} | {
+        "dense_checks": rule.pop("dense_checks", None)  # newer than some files
+    }
     training = TrainingConfig(**options, stop=as_rule(**rule))
     streams = {name: stream_at(described["streams"][name]) for name in STREAMS}
     learner = Learner(kind, config.gamma)

@@ -59,6 +59,7 @@ def train(
     max_episodes: int | None = None,
     stop: str | StoppingRule | None = None,
     evaluate_every: int = 1000,
+    dense_checks: int | None = None,
     compiled: bool = True,
     on_event: Callable[[Event], None] | None = None,
     progress: bool | None = None,
@@ -89,6 +90,8 @@ def train(
             are evaluated by the agent's own gamma and horizon; with a rule such as
             `Exact(gamma=0.9)`, by that gamma in the problem's own episodes, as those of all others.
         evaluate_every: the number of steps between two evaluations of the greedy policy.
+        dense_checks: the number of evaluations before the steps between two of them double, and
+            double again each time that the steps so far do; None for never.
         compiled: whether to use the compiled training loop, if there is one; the result is the
             same without it.
         on_event: a function that is called with each event of `qrmax.training.trainer`: see the
@@ -127,6 +130,7 @@ def train(
             max_episodes=max_episodes,
             stop=stop,
             evaluate_every=evaluate_every,
+            dense_checks=dense_checks,
             compiled=compiled,
             evaluation_env=evaluation_env,
             **settings,
@@ -143,6 +147,7 @@ def make_session(
     max_episodes: int | None = None,
     stop: str | StoppingRule | None = None,
     evaluate_every: int = 1000,
+    dense_checks: int | None = None,
     compiled: bool = True,
     evaluator: Evaluator | None = None,
     own_evaluator: Evaluator | None = None,
@@ -175,6 +180,7 @@ def make_session(
         max_episodes=max_episodes,
         stop=as_rule(domain.default_rule(domain.machine) if stop is None else stop),
         evaluate_every=evaluate_every,
+        dense_checks=dense_checks,
         compiled=compiled,
     )
     domain.check_rule(training.stop)

@@ -26,6 +26,7 @@ from qrmax.agents.registry import AgentLike, make_agent
 from qrmax.errors import ParameterError, check_count, check_flag, warn
 from qrmax.planning.compilation import seconds_compiling
 from qrmax.seeding import Stream, check_seed, stream
+from qrmax.training.check_schedule import is_check, next_check
 from qrmax.training.domains.domain import Domain
 from qrmax.training.evaluator import Evaluator
 from qrmax.training.player import Player
@@ -72,7 +73,13 @@ class TrainingConfig:
     max_episodes: int | None = None  # checked when the policy is evaluated
     stop: StoppingRule
     evaluate_every: int = 1000  # steps between two evaluations
+    dense_checks: int | None = None  # evaluations before they become rarer; see check_schedule.py
     compiled: bool = True  # if possible
+
+    @property
+    def schedule(self) -> tuple[int, int | None]:
+        """The steps between two evaluations, and the number of evaluations before they double."""
+        return self.evaluate_every, self.dense_checks
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -80,6 +87,8 @@ class TrainingConfig:
         if self.max_episodes is not None:
             check_count("max_episodes", self.max_episodes)
         check_count("evaluate_every", self.evaluate_every)
+        if self.dense_checks is not None:
+            check_count("dense_checks", self.dense_checks)
         check_flag("compiled", self.compiled)
 
 
@@ -154,7 +163,7 @@ class Session:
         """Train until the stopping rule is met or the budget is spent."""
         progress, training = self.progress, self.training
         while not self.is_over:
-            check = (progress.step // training.evaluate_every + 1) * training.evaluate_every
+            check = next_check(progress.step, *training.schedule)
             until = min(check, training.max_steps)
             while progress.step < until:
                 started, compiling = time.perf_counter(), seconds_compiling()
@@ -196,7 +205,7 @@ class Session:
 
     def _has_all_episodes(self, training: TrainingConfig) -> bool:
         """Whether all its episodes have begun; checked only when the policy is evaluated."""
-        checked = self.progress.step % training.evaluate_every == 0
+        checked = is_check(self.progress.step, *training.schedule)
         most = training.max_episodes
         return checked and most is not None and self.player.episodes >= most
 
@@ -337,7 +346,4 @@ class Session:
 
 def _has_row(check: int) -> bool:
     """Whether the curve has a row for this check; later rows are sparser."""
-    spacing = 1
-    while check > FULL_CURVE * spacing:
-        spacing *= 2
-    return check % spacing == 0
+    return is_check(check, 1, FULL_CURVE)

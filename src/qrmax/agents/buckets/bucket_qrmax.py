@@ -21,20 +21,20 @@ from dataclasses import dataclass
 from qrmax.agents.base import Sizes
 from qrmax.agents.buckets.in_buckets import BucketSettings, InBuckets
 from qrmax.agents.experience import Experience
-from qrmax.agents.qrmax import QRMax, QRMaxConfig
+from qrmax.agents.qrmax import FactoredConfig, QRMax
 from qrmax.errors import check_count
 from qrmax.problems.observations import Observations
 from qrmax.seeding import Stream
 
 
 @dataclass(frozen=True, kw_only=True)
-class BucketQRMaxConfig(BucketSettings, QRMaxConfig):
+class BucketQRMaxConfig(BucketSettings, FactoredConfig):
     """Settings of Bucket-QR-Max."""
 
     t_task_reward: int | None = None  # samples of the machine's reward; None: t_task
 
     def __post_init__(self) -> None:
-        QRMaxConfig.__post_init__(self)
+        FactoredConfig.__post_init__(self)
         self.check()
         if self.t_task_reward is not None:
             check_count("t_task_reward", self.t_task_reward)

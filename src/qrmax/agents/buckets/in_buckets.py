@@ -39,6 +39,11 @@ class BucketSettings:
     event_aware: bool = False  # whether observations with different labels share no bucket
     t_env_reward: int | None = None  # samples of the world's reward; None: t_env
 
+    @property
+    def reads_labels(self) -> bool:
+        """Whether it learns from labels."""
+        return self.event_aware
+
     def check(self) -> None:
         """Raise a `ParameterError` if a setting is out of range."""
         simhash(1, self.functions, self.bits, self.offset, np.random.default_rng(0))

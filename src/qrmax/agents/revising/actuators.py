@@ -65,7 +65,8 @@ class Actuators(NamedTuple):
 class RowRule(NamedTuple):
     """Rules by which rows are made from posteriors."""
 
-    alpha: float
+    alpha: float  # of the evidence for free rows
+    shrinkage: float  # the same, or 0: free rows are frequencies
     threshold: int  # samples before a pair counts as known
     squared_scale: float  # c^2
     doubts: bool  # whether pairs that look like slips alone are unknown
@@ -240,7 +241,7 @@ def fill_rows(
     Returns the number of states with changes, which are listed in `changed`.
     """
     n, rho, listed, outcome, tau = seen
-    alpha, threshold, squared_scale, doubts = rule
+    alpha, shrinkage, threshold, squared_scale, doubts = rule
     actions, room = n.shape[1], outcome.shape[1] + 1
     pm, row, share = np.empty((actions, room)), np.empty(room), np.empty(3)
     found = 0
@@ -264,7 +265,7 @@ def fill_rows(
                 nominal = max(nominal, pm[a, k])
                 near = _BETA * (0.9 * row[k] + 0.1 / size)
                 rows.prob[s, a, k] = (
-                    share[0] * (tau[s, a, k] + alpha / size) / (visits + alpha)
+                    share[0] * (tau[s, a, k] + shrinkage / size) / (visits + shrinkage)
                     + share[1] * (tau[s, a, k] + near) / (visits + _BETA)
                     + share[2] * row[k]
                 )

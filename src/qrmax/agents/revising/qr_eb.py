@@ -70,12 +70,14 @@ class QREB(QRUCB):
         """Mixtures of free and structured rows, with their radii."""
         squared = float(self.config.bonus_scale) ** 2
         return self._fill(
-            RowRule(self.alpha, self.threshold, squared, True), self.counted, self.planner.rows
+            RowRule(self.alpha, self.shrinkage, self.threshold, squared, True),
+            self.counted,
+            self.planner.rows,
         )
 
     def fill_means(self, counted: IntArray, rows: Rows) -> None:
         """The same rows of all pairs that were tried, without radii."""
-        self._fill(RowRule(self.alpha, 1, 0.0, False), counted, rows)
+        self._fill(RowRule(self.alpha, self.shrinkage, 1, 0.0, False), counted, rows)
 
     def _fill(self, rule: RowRule, counted: IntArray, rows: Rows) -> int:
         changed: int = fill_rows(

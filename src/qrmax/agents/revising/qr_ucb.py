@@ -32,20 +32,28 @@ reached; rewards that are random beyond that, and random machines, have means an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from qrmax.agents.revising.revising_agent import RevisingAgent, RevisingConfig
 from qrmax.agents.revising.transition_rows import estimate_rows
-from qrmax.errors import check_range
+from qrmax.errors import check_choice, check_range
+
+EMPIRICAL_BAYES, NO_SHRINKAGE = SHRINKAGE = ("empirical-bayes", "none")
+"""The rules by which rows are shrunk."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QRUCBConfig(RevisingConfig):
     """Settings of QR-UCB and QR-UCB-RM."""
 
+    newer: ClassVar[tuple[str, ...]] = (*RevisingConfig.newer, "shrinkage")
+
     bonus_scale: float = 3.0  # c
+    shrinkage: str = EMPIRICAL_BAYES  # how alpha is found; none: rows are frequencies
 
     def __post_init__(self) -> None:
         RevisingConfig.__post_init__(self)
+        check_choice("shrinkage", self.shrinkage, SHRINKAGE)
         check_range("bonus_scale", self.bonus_scale, at_least=0.0, below=1e100)
 
 
@@ -57,12 +65,17 @@ class QRUCB(RevisingAgent):
     told_the_machine = "qr-ucb-rm"
     config: QRUCBConfig
 
+    @property
+    def shrinkage(self) -> float:
+        """The strength of the shrinkage: alpha, or 0."""
+        return 0.0 if self.config.shrinkage == NO_SHRINKAGE else self.alpha
+
     def estimate(self) -> int:
         """Posterior means, with a radius that shrinks with the visit count."""
         squared = float(self.config.bonus_scale) ** 2
         changed: int = estimate_rows(
             self.seen.arrays,
-            self.alpha,
+            self.shrinkage,
             self.threshold,
             squared,
             self.counted,

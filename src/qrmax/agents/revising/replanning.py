@@ -17,8 +17,10 @@ def threshold_at(t: int, t_min: int, growth: int) -> int:
 
     >>> [threshold_at(t, 3, 10_000) for t in (0, 9_999, 10_000, 20_000, 39_999, 40_000)]
     [3, 3, 4, 5, 5, 6]
+    >>> threshold_at(40_000, 3, growth=0)  # never
+    3
     """
-    return t_min + (t // growth).bit_length()
+    return t_min + (t // growth).bit_length() if growth else t_min
 
 
 def next_due(t: int, growth: int, every: int | None = None) -> int:
@@ -29,5 +31,5 @@ def next_due(t: int, growth: int, every: int | None = None) -> int:
     >>> next_due(0, 10_000), next_due(9_950, 10_000), next_due(10_000, 10_000)
     (100, 10000, 10200)
     """
-    grows = growth << (t // growth).bit_length()
-    return min(t + (max(EVERY, int(SHARE * t)) if every is None else every), grows)
+    timed = t + (max(EVERY, int(SHARE * t)) if every is None else every)
+    return min(timed, growth << (t // growth).bit_length()) if growth else timed

@@ -3,6 +3,8 @@
     n, tau, rho    by (s, a), of the world: counts that go on, with one successor list per state
     n, tau, rho    by (q, s'), of the machine: known after `t_task` samples, one if it is given
 
+With `task_by` = "label" those of the machine are by (q, label): see `arrivals.py`.
+
 A state-action pair is unknown, and has the value v_max, while n < t_min(t) (`replanning.py`). The
 others have a transition row (`transition_rows.py`), which a subclass estimates or samples. The
 agent plans with these rows (`planning/confidence_sets.py`) and acts greedily; ties are broken at
@@ -23,12 +25,13 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import step_loops
+from qrmax.agents.arrivals import LABEL, STATE, TASK_BY, Arrivals
 from qrmax.agents.base import (
     AgentConfig,
     AnySimulator,
@@ -48,9 +51,9 @@ from qrmax.agents.revising.transition_rows import (
     estimate_rows,
     likeliest_alpha,
 )
-from qrmax.empirical.counts import FOR_EVER, Counter, Counts
+from qrmax.empirical.counts import FOR_EVER, Counts
 from qrmax.empirical.successors import Seen, Successors
-from qrmax.errors import ModelError, check_count
+from qrmax.errors import ModelError, check_choice, check_count
 from qrmax.planning.arrays import FloatArray, IntArray, Rows
 from qrmax.planning.confidence_sets import settle_rows
 from qrmax.planning.finite_horizon import NO_LIMIT
@@ -60,16 +63,23 @@ from qrmax.seeding import Stream
 
 NOT_COUNTED = -1
 
+MEAN, OPTIMISTIC = RECOMMENDED = ("mean", "optimistic")
+"""The models on which the recommended policy may be greedy."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RevisingConfig(Optimism, AgentConfig):
     """Settings of the agents that revise their estimates for ever."""
 
     from_rewards = ("r_max",)
+    newer: ClassVar[tuple[str, ...]] = ("task_by", "freeze_after", "recommend")
 
     t_min: int = 3  # samples before a state-action pair counts as known, at first
-    growth: int = 10_000  # steps after which that is one more, and again each time they double
+    growth: int = 10_000  # steps after which that is one more, and each time they double; 0: never
+    freeze_after: int = 0  # samples of a state-action pair after which no more count; 0: all do
+    recommend: str = MEAN  # the policy to be judged by: greedy on the mean or optimistic model
     t_task: int = 1  # samples before (q, s') counts as known
+    task_by: str = STATE  # what the machine's samples are counted by: state or label
     r_max: float = 1.0  # the largest reward of a step
     v_max: float | None = None  # value of unknown pairs; None: r_max / (1 - gamma)
     tolerance: float = 1e-5  # changes below this, relative to the value, are not planned with
@@ -77,9 +87,17 @@ class RevisingConfig(Optimism, AgentConfig):
     def __post_init__(self) -> None:
         AgentConfig.__post_init__(self)
         check_count("t_min", self.t_min)
-        check_count("growth", self.growth)
+        check_count("growth", self.growth, at_least=0)
+        check_count("freeze_after", self.freeze_after, at_least=0)
+        check_choice("recommend", self.recommend, RECOMMENDED)
         check_count("t_task", self.t_task)
+        check_choice("task_by", self.task_by, TASK_BY)
         self.check_optimism()
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether it learns from labels."""
+        return self.task_by == LABEL
 
     @property
     def trusts_one_sample(self) -> bool:
@@ -94,7 +112,7 @@ class RevisingAgent(Tabular):
 
     factored = True
     loop = staticmethod(step_loops.explore_rows)
-    beside_loop = ("estimate", "retune", "next_due", "fill_means")  # when it replans
+    beside_loop = ("estimate", "retune", "next_due", "fill_means", "shrinkage")  # when it replans
     kernels = (settle_rows,)
     quick_settings = MappingProxyType({"t_min": 2})
 
@@ -105,13 +123,17 @@ class RevisingAgent(Tabular):
         states, task_states, actions = sizes
         self.seen = Successors(states, actions, by_successor=True)
         known_after = 1 if self.knows_machine else FOR_EVER
-        self.task = Counter(task_states, states, threshold=known_after, outcomes=1)
+        self.arrivals = Arrivals(
+            states, task_states, threshold=known_after, by_label=config.task_by == LABEL
+        )
+        self.task = self.arrivals.task
         self.t_task = 1 if self.knows_machine else config.t_task
         self.planner = self._make_planner(config.optimistic)
         self.counted = np.zeros((states, actions), dtype=np.int32)  # n of the rows planned with
         self.alpha = FIRST_ALPHA
         self.t = 0  # steps
-        self.threshold = config.t_min
+        self.freeze_after = config.freeze_after or FOR_EVER
+        self.threshold = self._threshold_at(0)
         self.due = self.next_due(0)
         self._changed = np.empty(states, dtype=np.int32)
         self._best: RowPlanner | None = None  # the plan on the mean model, made on demand
@@ -137,16 +159,21 @@ class RevisingAgent(Tabular):
         self._best = None
         self.t += 1
         news = self._count(s, a, step.s, step.r_env)
-        news = self._learn_task(step.s, self.experience(q, step)) or news
+        news = self.arrivals.enter(self.planner, step.s, step.label) or news
+        news = self._learn_task(step, self.experience(q, step)) or news
         if self.t >= self.due:
             self.due = self.next_due(self.t)
-            self.threshold = threshold_at(self.t, self.config.t_min, self.config.growth)
+            self.threshold = self._threshold_at(self.t)
             self.retune()
             news = True
         if news:
             changed = self.estimate()
             self.planner.revise(self._changed[:changed])
             self.planner.replan()
+
+    def _threshold_at(self, t: int) -> int:
+        """The samples before a state-action pair counts as known, after t steps."""
+        return min(threshold_at(t, self.config.t_min, self.config.growth), self.freeze_after)
 
     def next_due(self, t: int) -> int:
         """The time of the next timed replanning."""
@@ -157,12 +184,19 @@ class RevisingAgent(Tabular):
         self.alpha = likeliest_alpha(self.seen.arrays)
         self.counted[:] = NOT_COUNTED
 
+    @property
+    def shrinkage(self) -> float:
+        """The strength by which rows are shrunk towards the successors of all actions."""
+        return self.alpha
+
     @abstractmethod
     def estimate(self) -> int:
         """Bring the rows up to date; returns the number of states that are listed as changed."""
 
     def _count(self, s: int, a: int, x: int, reward: float) -> bool:
         """Count a transition of the world; returns whether to replan."""
+        if self.seen.arrays.n[s, a] >= self.freeze_after:
+            return False
         is_new = self.seen.record(s, a, x, reward)
         seen = self.seen.arrays
         if is_new:  # every row of s gets one more entry
@@ -178,26 +212,27 @@ class RevisingAgent(Tabular):
             self.counted[s, a] = NOT_COUNTED
         return news
 
-    def _learn_task(self, s: int, task_steps: Sequence[TaskStep]) -> bool:
-        """Learn the machine's transitions on arriving in s; returns whether to replan."""
-        news, planner = False, self.planner
+    def _learn_task(self, step: Step, task_steps: Sequence[TaskStep]) -> bool:
+        """Learn the machine's transitions on arriving somewhere; returns whether to replan."""
+        news, s, arrivals, planner = False, step.s, self.arrivals, self.planner
+        place, ended = arrivals.place.item(s), step.world_ended
         for q, q_next, r_task, terminated in task_steps:
-            if not self.task.is_known(q, s):
+            if not self.task.is_known(q, place):
                 surprise = not planner.is_as_estimated(q, s, q_next, r_task)
-                self.task.record(q, s, q_next, r_task)
-                n = int(self.task.counts.n[q, s])
-                first = self._times_observed(q, s, q_next) == 1
+                self.task.record(q, place, q_next, r_task)
+                n = int(self.task.counts.n[q, place])
+                first = self._times_observed(q, place, q_next) == 1
                 if surprise and n >= self.t_task and (n == self.t_task or first or not n & (n - 1)):
-                    planner.learn_task(q, s, *self.task.estimate(q, s))
+                    arrivals.learn(planner, q, s)
                     news = True
-            if terminated and planner.finish(s, q_next):  # never on truncation
-                news = True
+            if terminated and arrivals.finish(planner, s, q_next, world_ended=ended):
+                news = True  # never on truncation
         return news
 
-    def _times_observed(self, q: int, s: int, q_next: int) -> int:
-        """The number of times that the machine moved from q to q_next on arriving in s."""
+    def _times_observed(self, q: int, place: int, q_next: int) -> int:
+        """The number of times that the machine moved from q to q_next on arriving there."""
         _, outcome, tau, _ = self.task.counts
-        return int(tau[q, s, outcome[q, s].tolist().index(q_next)])
+        return int(tau[q, place, outcome[q, place].tolist().index(q_next)])
 
     def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
         """Take compiled steps, up to one after which it replans."""
@@ -212,7 +247,9 @@ class RevisingAgent(Tabular):
             step_loops.RowCounting(
                 *self.seen.arrays,
                 *self.task.counts,
+                self.arrivals.place,
                 threshold=self.threshold,
+                freeze_after=self.freeze_after,
                 t_task=self.t_task,
                 counterfactual=self.knows_machine,
                 optimistic=planner.rules.optimistic,
@@ -231,15 +268,17 @@ class RevisingAgent(Tabular):
     # --- the result
 
     def policy(self) -> IntArray:
-        """The greedy policy on the mean model, `[s, q]`: the first of equally good actions."""
+        """The greedy policy by `q`, `[s, q]`: the first of equally good actions."""
         return np.asarray(self.q.argmax(axis=2), dtype=np.int32)
 
     @property
     def q(self) -> FloatArray:
-        """The action values on the mean model, `[s, q, a]`.
+        """The action values on the model that is recommended from, `[s, q, a]`.
 
-        Minus infinity for actions that were not tried, 0 if none was.
+        On the mean model minus infinity for actions that were not tried, 0 if none was.
         """
+        if self.config.recommend == OPTIMISTIC:
+            return self.planner.q
         if self._best is None:
             self._best = self._plan_on_means()
         table = self._best.q.copy()
@@ -259,16 +298,16 @@ class RevisingAgent(Tabular):
 
     def fill_means(self, counted: IntArray, rows: Rows) -> None:
         """The posterior means of all pairs that were tried."""
-        estimate_rows(self.seen.arrays, self.alpha, 1, 0.0, counted, rows, self._changed)
+        estimate_rows(self.seen.arrays, self.shrinkage, 1, 0.0, counted, rows, self._changed)
 
     def known(self) -> ModelCoverage:
         """The state-action pairs with `t_min` samples or more, of all there are."""
         n = self.seen.arrays.n
-        return ModelCoverage(pairs=int((n >= self.config.t_min).sum()), of=n.size)
+        return ModelCoverage(pairs=int((n >= self._threshold_at(0)).sum()), of=n.size)
 
     @property
     def samples(self) -> int:
-        """The number of steps counted, which is all of them."""
+        """The number of steps counted: all of them, unless counts freeze."""
         return int(self.seen.arrays.n.sum(dtype=np.int64))
 
     # --- saving
@@ -286,11 +325,16 @@ class RevisingAgent(Tabular):
             f"{part}.{name}": array.copy()
             for part, arrays in parts.items()
             for name, array in arrays.items()
-        }
+        } | self.arrivals.snapshot()
+
+    def make_room_for(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Grow to as many labels as in a snapshot."""
+        self.arrivals.make_room_for(arrays)
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over counts, rows, plan and clock."""
         self.seen.restore(Seen(*(arrays[f"seen.{name}"].copy() for name in Seen._fields)))
+        self.arrivals.restore(arrays)
         self.task.restore(Counts(*(arrays[f"task.{name}"].copy() for name in Counts._fields)))
         prefix = "planner."
         self.planner.restore(
@@ -304,9 +348,13 @@ class RevisingAgent(Tabular):
         if self.alpha not in ALPHAS:
             raise ModelError(f"rows.alpha is {self.alpha}; allowed: {ALPHAS.tolist()}")
         t, due = int(arrays["clock.t"][0]), int(arrays["clock.due"][0])
-        if t != self.samples or not t < due <= self.next_due(t):
+        uncounted = t - self.samples
+        fits = uncounted >= 0 if self.config.freeze_after else uncounted == 0
+        if not fits or not t < due <= self.next_due(t):
             raise ModelError(f"clock: {t} steps of {self.samples} counted, planning at {due}")
+        if (self.seen.arrays.n > self.freeze_after).any():
+            raise ModelError(f"seen.n: more than {self.freeze_after} samples, which are all")
         self.t, self.due = t, due
-        self.threshold = threshold_at(t, self.config.t_min, self.config.growth)
+        self.threshold = self._threshold_at(t)
         self.counted[:] = counted
         self._best = None
