@@ -273,7 +273,8 @@ def test_the_command_offers_all_tables(swept: tuple[Study, Path], tmp_path: Path
     [
         (["--at", "300", "--measure", "time"], "--at is for --measure success, not for time."),
         (["--measure", "bound", "--by", "map"], "each problem has its own bound."),
-        (["--epsilon", "0.2"], "--epsilon is for --measure bound, not for steps."),
+        (["--epsilon", "0.2"], "--epsilon is for --measure bound."),
+        (["--epsilon", "0.2", "--measure", "time"], "is for --measure bound, not for time."),
         (["--at", "7"], "--at is 7, but the first evaluation was after 100 steps; give --at 100"),
         (["--by", "colour"], "'colour' is not one of 'world', 'map', 'task', 'group'"),
     ],

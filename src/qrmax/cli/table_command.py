@@ -115,14 +115,15 @@ def _refuse_unused(
     measure: str | None, *, by: str | None, at: int | None, relative_to: str | None
 ) -> None:
     """Reject options that the measure does not use."""
+    instead = f", not for {measure}" if measure else ""
     if relative_to is not None and measure not in (None, "median"):
-        raise click.UsageError(f"--relative-to is for --measure median, not for {measure}.")
+        raise click.UsageError(f"--relative-to is for --measure median{instead}.")
     if at is not None and measure != "success":
-        raise click.UsageError(f"--at is for --measure success, not for {measure}.")
+        raise click.UsageError(f"--at is for --measure success{instead}.")
     if by is not None and measure == "bound":
         raise click.UsageError("--by is not for --measure bound: each problem has its own bound.")
     context = click.get_current_context()
     for name in ("epsilon", "delta"):
         source = context.get_parameter_source(name)
         if measure != "bound" and source is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name} is for --measure bound, not for {measure}.")
+            raise click.UsageError(f"--{name} is for --measure bound{instead}.")
