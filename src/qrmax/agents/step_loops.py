@@ -750,6 +750,7 @@ class RowCounting(NamedTuple):
     task_tau: IntArray
     task_rho: FloatArray
     threshold: int  # samples after which a state-action pair is known
+    watched: int  # samples after which new successors, and twice as many samples, are news
     t_task: int
     counterfactual: bool  # one arrival in s' tells the machine's transitions from all states
     optimistic: float
@@ -784,7 +785,7 @@ def explore_rows(
     gain, known_done = tables.gain, tables.done
     n, rho, listed, outcome, tau = counting[:5]
     n_task, task_outcome, task_tau, task_rho = counting[5:9]
-    threshold, t_task, counterfactual, optimistic, slack = counting[9:]
+    threshold, watched, t_task, counterfactual, optimistic, slack = counting[9:]
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     worth, values = np.empty(outcome.shape[1]), np.empty(n.shape[1])
     taken = 0
@@ -808,7 +809,7 @@ def explore_rows(
             place += 1
         news = taken == due or place == listed[s] or samples == threshold
         news = news or (terminated and not known_done[q_next, s_next])
-        if not news and samples > threshold:
+        if not news and samples > watched:
             news = tau[s, a, place] == 0 or _is_power_of_two(samples)
         slot = 0
         if counterfactual:

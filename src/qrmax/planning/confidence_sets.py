@@ -46,8 +46,9 @@ def _largest_expectation(prob: FloatArray, worth: FloatArray, size: int, radius:
     """U W, with P and W the first `size` entries of `prob` and `worth`."""
     best, lowest, mean = -np.inf, np.inf, 0.0
     for k in range(size):
-        best, lowest = max(best, worth[k]), min(lowest, worth[k])
-        mean += prob[k] * worth[k]
+        if prob[k] > 0.0:  # others are out of reach
+            best, lowest = max(best, worth[k]), min(lowest, worth[k])
+            mean += prob[k] * worth[k]
     if radius == 0.0 or best == lowest:
         return float(mean)
     top = 0.0  # the probability of the best
@@ -71,7 +72,7 @@ def _largest_expectation(prob: FloatArray, worth: FloatArray, size: int, radius:
         least, lowest = lowest, np.inf
         mass = mean = 0.0
         for k in range(size):
-            if worth[k] > least:
+            if worth[k] > least and prob[k] > 0.0:
                 lowest = min(lowest, worth[k])
                 mass += prob[k]
                 mean += prob[k] * worth[k]
