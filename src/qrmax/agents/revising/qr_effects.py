@@ -73,8 +73,7 @@ class QREffects(QRUCB):
 
     def next_due(self, t: int) -> int:
         """More often at first."""
-        due = next_due(t, self.config.growth)
-        return min(due, t + max(FIRST, t // 10))
+        return next_due(t, self.config.growth, max(FIRST, t // 10))
 
     @property
     def watched(self) -> int:
