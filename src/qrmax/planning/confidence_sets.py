@@ -14,7 +14,8 @@ and variance those of P given A,
 
     U W = mean_A + sqrt(((1 + radius) P(A) - 1) var_A)
 
-until the best successor alone fits into the ball. So no value exceeds that of the best successor,
+until the best successor alone fits into the ball. (Of successors with P(x) > 0: others have no
+probability anywhere in the ball.) So no value exceeds that of the best successor,
 and U is monotone and non-expansive: the optimistic Bellman operator is a gamma-contraction with one
 fixed point, which backups in any order approach. (A bonus that is merely capped is not monotone,
 and sweeps may cycle.) Nothing depends on the scale of rewards. Radius 0 is the plain expectation.

@@ -53,9 +53,7 @@ class Displacements:
     def share(self, s: int, x: int) -> None:
         """Give the displacement from s to x a number."""
         step = self._units[x] - self._units[s]
-        found = [
-            self._state_at.get(key.tobytes(), NOWHERE) for key in _keys(self._units + step)
-        ]
+        found = [self._state_at.get(key.tobytes(), NOWHERE) for key in _keys(self._units + step)]
         self.to = np.column_stack([self.to, np.array(found, dtype=np.int32)])
         self.examples = np.vstack([self.examples, np.array([[s, x]], dtype=np.int32)])
         froms, tos = self.examples.T

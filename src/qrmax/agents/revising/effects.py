@@ -355,9 +355,7 @@ def widened(law: Law, size: int) -> Law:
 def fit_law(seen: Seen, ground: Ground, law: Law, alpha: float) -> Law:
     """One step of expectation maximisation."""
     size = law.share.shape[2]
-    totals = Totals(
-        np.zeros_like(law.share), np.zeros((3, 3)), np.zeros(2), np.zeros(len(BETAS))
-    )
+    totals = Totals(np.zeros_like(law.share), np.zeros((3, 3)), np.zeros(2), np.zeros(len(BETAS)))
     add_up(seen, ground, law, alpha, totals)
     samples = totals.share.sum(axis=2)
     first = (totals.share[0] + _PRIOR_OPEN / size) / (samples[0] + _PRIOR_OPEN)[:, None]

@@ -1,4 +1,42 @@
-"""QR-EFFECTS: a law of displacements shared by all states, and what is local."""
+"""QR-EFFECTS: QR-UCB with a law of displacements, the same for all states that have coordinates.
+
+The world is factored once more: into a law of displacements that all states share, and what is
+local. Where the law is believed, its row is known before the pair was ever tried:
+
+    P(. | s, a)  = w (tau + beta p) / (n + beta) + (1 - w) (tau + alpha / m) / (n + alpha)
+    radius       = c^2 (w (1 / (n + beta) + 1 / (N_a + 1)) + (1 - w) / max(n, 1))
+
+with p the row by law, N_a the samples of the action that it was fitted to, and w the posterior
+weight of the law for this row (`effects.py`). Local are what is open or shut, the labels and ends
+of states, and every row as far as it is free:
+
+    explored with     d_b*, the nominal displacement of a, counts as open until that is less likely
+                      than 1 in 100; other displacements as they are believed
+    recommended by    d_b* counts as shut unless it was crossed, one way or the other
+    never stood in    a state is worth v_max: its labels and ends are learned by standing there
+    known             (s, a) if n >= t_min(t), or if w >= 1/2 and n >= t_min(t) - t_min, that is,
+                      at first without a sample; t_min(t) grows as QR-UCB's does
+
+An action has a law once it has three samples, and has moved something. Rows by law need as many
+samples as free ones where the rewards of the world do not depend on the state reached alone.
+Estimates of the law are timed: after every tenth more steps. All else is QR-UCB's.
+
+Assumes, beyond QR-Max: coordinates. That displacements follow one law is not assumed but tested,
+row by row: where it does not hold, w is near 0, and rows are those of QR-UCB. Assumed is that what
+the law predicts of a pair that was never tried may be believed as far as the tried pairs of the
+same state, and of the world, bear it out. So exceptions that cannot be seen from tried pairs, such
+as a shortcut where a wall should be, are found late: when t_min(t) grows, at `growth` steps first.
+Sees the machine's state; does not know the machine. `qr-effects-rm` does.
+
+Kin: relocatable action models (Leffler, Littman and Edmunds, AAAI 2007), whose types of states are
+given; here there are two for each action, open and shut, and they are inferred.
+
+Proved: no more than of QR-UCB, whose operator this has with other rows and radii; as t_min(t) grows
+without end, every pair that the agent can reach for ever is sampled for ever or worth no more than
+others. Rows use their own samples for the law, for what is open, and for the weights.
+
+MEASURED
+"""
 
 from __future__ import annotations
 
@@ -12,6 +50,9 @@ from qrmax.agents.base import Sizes
 from qrmax.agents.experience import Experience
 from qrmax.agents.revising.displacements import Displacements
 from qrmax.agents.revising.effects import (
+    BETAS,
+    CROSSED,
+    MOST_EVIDENCE,
     EffectRule,
     Ground,
     Law,
@@ -20,9 +61,11 @@ from qrmax.agents.revising.effects import (
     make_law,
     widened,
 )
+from qrmax.agents.revising.qr_eb import ROUNDING
 from qrmax.agents.revising.qr_ucb import QRUCB, QRUCBConfig
 from qrmax.agents.revising.replanning import next_due
 from qrmax.agents.revising.revising_agent import NOT_COUNTED
+from qrmax.empirical.successors import Seen
 from qrmax.errors import ModelError
 from qrmax.planning.arrays import FloatArray, IntArray, Rows
 from qrmax.seeding import Stream
@@ -47,6 +90,7 @@ class QREffects(QRUCB):
         coordinates: FloatArray,
     ) -> None:
         super().__init__(sizes, config, rng, experience)
+        self.coordinates = coordinates
         self.displacements = Displacements(coordinates)
         self.law = make_law(sizes.actions)
         self.paid_by_arrival = True
@@ -86,6 +130,7 @@ class QREffects(QRUCB):
             self._furnish(state)
 
     def _furnish(self, s: int) -> None:
+        """List the states that displacements lead to from s."""
         known = self.seen.arrays.outcome[s, : self.seen.arrays.listed[s]].tolist()
         for x in self.ground.to[s].tolist():
             if x >= 0 and x not in known:
@@ -95,6 +140,7 @@ class QREffects(QRUCB):
         self._place(s)
 
     def retune(self) -> None:
+        """Fit alpha; share displacements that have become common, and fit the law."""
         super().retune()
         seen = self.seen.arrays
         if self.displacements.share_common(seen):
@@ -107,12 +153,14 @@ class QREffects(QRUCB):
             self.law = fit_law(seen, self.ground, self.law, self.alpha)
 
     def estimate(self) -> int:
+        """Mixtures of rows by law and of free rows, with their radii."""
         fewer = self.threshold - self.config.t_min if self.paid_by_arrival else self.threshold
         squared = float(self.config.bonus_scale) ** 2
         rule = EffectRule(self.alpha, self.threshold, fewer, squared, False)
         return self._fill(rule, self.ground, self.counted, self.planner.rows)
 
     def fill_means(self, counted: IntArray, rows: Rows) -> None:
+        """The same rows without radii, of pairs that were tried or whose law is believed."""
         counted[:] = NOT_COUNTED
         rule = EffectRule(self.alpha, 1, 1, 0.0, True)
         self._fill(rule, self.ground._replace(edge=self.ground.edge.copy()), counted, rows)
@@ -124,8 +172,57 @@ class QREffects(QRUCB):
         )
         return found
 
+    # --- saving
 
-def _paid_by_arrival(seen: Any) -> bool:
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Those of QR-UCB, and the law, displacements and edges."""
+        effects = {
+            **self.law._asdict(),
+            "edge": self.ground.edge,
+            "displacements": self.displacements.examples,
+            "paid_by_arrival": np.array([self.paid_by_arrival]),
+        }
+        return super().snapshot() | {f"effects.{name}": x.copy() for name, x in effects.items()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over counts, rows, plan, clock, law, displacements and edges."""
+        law = Law(*(arrays[f"effects.{name}"].copy() for name in Law._fields))
+        edge = arrays["effects.edge"]
+        displacements = Displacements(self.coordinates)
+        displacements.restore(arrays["effects.displacements"])
+        _check_law(law, (2, self.sizes.actions, len(displacements)))
+        if edge.shape != displacements.to.shape:
+            raise ModelError(f"effects.edge: not {displacements.to.shape} numbers")
+        crossed = edge == CROSSED
+        if not (crossed | (np.abs(edge) <= MOST_EVIDENCE)).all():
+            raise ModelError("effects.edge: not evidence")
+        super().restore(arrays)
+        self.displacements, self.law = displacements, law
+        self.paid_by_arrival = bool(arrays["effects.paid_by_arrival"][0])
+        self._lay_ground(edge)
+        times = self.seen.arrays.tau.sum(axis=1)
+        s, j = np.nonzero(crossed)
+        slot = self.ground.slot[s, j]
+        if (slot < 0).any() or (times[s, slot] == 0).any():
+            raise ModelError("effects.edge: crossed, but never observed")
+
+
+def _check_law(law: Law, shape: tuple[int, int, int]) -> None:
+    """Raise a `ModelError` unless these are the parameters of a law."""
+    shapes = (shape, shape[:2], (3,), (1,), (1,))
+    for name, array, fitting in zip(Law._fields, law, shapes, strict=True):
+        if array.shape != fitting or not np.isfinite(array).all() or (array < 0.0).any():
+            raise ModelError(f"effects.{name}: not {fitting} numbers of 0 or more")
+    if not (np.abs(law.share.sum(axis=2) - 1.0) <= ROUNDING).all():
+        raise ModelError("effects.share: not distributions")
+    for name, array in (("reversal", law.reversal), ("trust", law.trust)):
+        if not ((array > 0.0) & (array < 1.0)).all():
+            raise ModelError(f"effects.{name}: not in (0, 1)")
+    if law.beta[0] not in BETAS:
+        raise ModelError(f"effects.beta is {law.beta[0]}; allowed: {BETAS.tolist()}")
+
+
+def _paid_by_arrival(seen: Seen) -> bool:
     """Whether the rewards of the world depend on the state reached alone, as far as observed."""
     s, a, k = np.nonzero(seen.tau)
     mean = seen.rho[s, a, k] / seen.tau[s, a, k]

@@ -163,7 +163,7 @@ class RevisingAgent(Tabular):
         """The samples of a pair after which every new successor of it is news."""
         return self.threshold
 
-    def expect(self, s: int, x: int) -> None:  # noqa: B027 (most expect nothing)
+    def expect(self, s: int, x: int) -> None:
         """List what may happen in s and x, which was not observed; called on news."""
 
     @abstractmethod
