@@ -146,7 +146,7 @@ def test_states_behind_walls_are_given_up_soon() -> None:
     agent = learned(problem, 1500)
     below = np.arange(18, 30)
     assert not agent.seen.arrays.n[below].any()
-    assert agent.planner.tables.value[:2, :18].max() < 1.0
+    assert agent.planner.tables.value[:2, :18].max() <= 1.0
     down = [mean for s in range(18) if (mean := mean_row(agent, s, DOWN)[below].sum()) > 0.0]
     assert not down
 
