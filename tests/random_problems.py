@@ -30,6 +30,7 @@ def problems(draw: st.DrawFn, rewards: tuple[float, ...] = ANY_SIGN) -> Problem:
         rng.choice(rewards, (n_states, n_actions, width)) * draw(st.sampled_from([0.0, 1.0])),
         terminal=terminal,
         start=_probabilities(rng, (n_states,)),
+        coordinates=np.arange(n_states)[:, None] // draw(st.sampled_from([1, 2])),
     )
     names = [f"p{i}" for i in range(n_labels)]
     states = [f"q{i}" for i in range(n_q)]

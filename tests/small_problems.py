@@ -29,7 +29,7 @@ def errand(
     prob = np.broadcast_to([1.0 - slip, slip], succ.shape)
     at_exit = cell == cells - 1
     terminal = at_exit & exit_ends_world
-    mdp = TabularMDP(succ, prob, terminal=terminal, start=start)
+    mdp = TabularMDP(succ, prob, terminal=terminal, start=start, coordinates=cell[:, None])
     label = np.where(cell == 0, 1, np.where(at_exit, 2, 0))
     return Problem(
         mdp,

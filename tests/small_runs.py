@@ -72,7 +72,7 @@ def corridor(
     label = np.zeros(length, dtype=int)
     label[0], label[-1] = 1, 2
     return qrmax.Problem(
-        qrmax.TabularMDP(succ, prob, reward, start=start),
+        qrmax.TabularMDP(succ, prob, reward, start=start, coordinates=here[:, None]),
         fetch_task(chance),
         [(), ("key",), ("door",)],
         label,

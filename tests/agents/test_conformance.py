@@ -210,7 +210,14 @@ def test_an_agent_that_does_not_know_the_machine_works_without_one(variant: Vari
     problem = errand()
     told = variant.settings(t_env=2, gamma=0.9, horizon=20, samples=1)
     config = make_config(variant.name, told)
-    agent = make_agent(variant.name, Sizes(4, 3, 2), config, stream(7, "agent"), None)
+    agent = make_agent(
+        variant.name,
+        Sizes(4, 3, 2),
+        config,
+        stream(7, "agent"),
+        None,
+        coordinates=problem.coordinates,
+    )
     blind = Trial(agent, Simulator(problem, stream(7, "world"))).play(100)
     assert blind.state() == trial(variant, problem, t_env=2, samples=1).play(100).state()
 

@@ -88,7 +88,14 @@ def test_the_kernel_finds_what_the_dual_says(
     assert prob @ gain - 1e-9 <= found <= gain.max() + 1e-9
 
 
-@pytest.mark.parametrize("name", ["qr-ucb", "qr-ucb-rm", "qr-psrl"])
+def test_successors_without_probability_count_for_nothing() -> None:
+    for radius in (0.0, 0.1, 4.0):
+        known = worth([0.4, 0.6], [1.0, 1.0 + 2**-52], radius)
+        assert worth([0.4, 0.0, 0.6, 0.0], [1.0, 9.0, 1.0 + 2**-52, -9.0], radius) == known
+    assert worth([1.0, 0.0], [1e-9, 10.0], 4.0) == 1e-9
+
+
+@pytest.mark.parametrize("name", ["qr-ucb", "qr-ucb-rm", "qr-psrl", "qr-effects"])
 @given(
     problem=problems(NON_NEGATIVE) | problems(ANY_SIGN),
     steps=st.integers(1, 120),

@@ -15,7 +15,6 @@ from qrmax.errors import AgentError, CheckpointError, ModelError, ParameterError
 from qrmax.problems.step_labels import split_by_label
 from qrmax.testing import check_agent
 from qrmax.training import checkpoint
-from small_problems import errand
 
 SUCC, PROB = [[[1]], [[0]]], [[[1.0]], [[1.0]]]
 
@@ -70,7 +69,7 @@ def test_states_split_by_labels_keep_their_coordinates() -> None:
 
 @pytest.mark.small_enough_without_jit
 def test_a_problem_without_coordinates_has_none_and_its_nominal_form_keeps_them() -> None:
-    assert errand().coordinates is None
+    assert qrmax.make("random-mdp/0").coordinates is None
     problem = qrmax.make("office/map1/exp1")
     assert np.array_equal(problem.nominal().coordinates, problem.coordinates)
     dense = qrmax.TabularMDP.from_dense(np.ones((2, 1, 2)) / 2, coordinates=[[0.5], [1]])
@@ -120,7 +119,7 @@ def test_a_file_with_impossible_coordinates_is_refused() -> None:
 
 def test_an_agent_that_needs_coordinates_says_so_where_there_are_none() -> None:
     with pytest.raises(ParameterError, match=r"'walker' needs coordinates .*TabularMDP\(\.\.\., c"):
-        qrmax.train(Walker, errand())
+        qrmax.train(Walker, qrmax.make("random-mdp/0"))
 
 
 def test_an_agent_that_needs_coordinates_passes_the_conformance_suite() -> None:

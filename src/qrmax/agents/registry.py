@@ -76,6 +76,8 @@ _HOME = {  # in the paper's order
     "qr-eb-rm": "revising.qr_eb.QREBRM",
     "qr-psrl": "revising.qr_psrl.QRPSRL",
     "qr-psrl-rm": "revising.qr_psrl.QRPSRLRM",
+    "qr-effects": "revising.qr_effects.QREffects",
+    "qr-effects-rm": "revising.qr_effects.QREffectsRM",
     "bucket-qrmax": "buckets.bucket_qrmax.BucketQRMax",
     "bucket-qrmax-rm": "buckets.bucket_qrmax.BucketQRMaxRM",
     "bucket-rmax": "buckets.bucket_rmax.BucketRMax",

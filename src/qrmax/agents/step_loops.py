@@ -764,6 +764,7 @@ class RowCounting(NamedTuple):
     place: IntArray  # [s'], y; -1 if the label is not known
     threshold: int  # samples after which a state-action pair is known
     freeze_after: int  # samples after which no more of it count
+    watched: int  # samples after which new successors, and twice as many samples, are news
     t_task: int
     counterfactual: bool  # one arrival in s' tells the machine's transitions from all states
     optimistic: float
@@ -798,7 +799,7 @@ def explore_rows(
     gain, known_done = tables.gain, tables.done
     n, rho, listed, outcome, tau = counting[:5]
     n_task, task_outcome, task_tau, task_rho, column = counting[5:10]
-    threshold, freeze_after, t_task, counterfactual, optimistic, slack = counting[10:]
+    threshold, freeze_after, watched, t_task, counterfactual, optimistic, slack = counting[10:]
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     worth, values = np.empty(outcome.shape[1]), np.empty(n.shape[1])
     taken = 0
@@ -822,7 +823,7 @@ def explore_rows(
             place += 1
         news = taken == due or (counts and (place == listed[s] or samples == threshold))
         news = news or (terminated and not known_done[q_next, s_next])
-        if not news and counts and samples > threshold:
+        if not news and counts and samples > watched:
             news = tau[s, a, place] == 0 or _is_power_of_two(samples)
         slot, y = 0, column[s_next]
         news = news or y == _NOTHING

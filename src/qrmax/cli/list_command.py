@@ -87,12 +87,17 @@ def _overview() -> None:
     others = len(tasks) - len(own)
     short = [name for name in agent_names() if not name.endswith("-published")]
     published = len(agent_names()) - len(short)
+    paired = [
+        f"{name}(-rm)" if f"{name}-rm" in short else name
+        for name in short
+        if name.removesuffix("-rm") == name or name.removesuffix("-rm") not in short
+    ]
     print_facts(
         {
             f"{len(all_names())} problems": ", ".join(patterns),
             f"{len(maps)} maps": ", ".join(maps),
             f"{len(tasks)} tasks": f"{', '.join(own)}, and {others} of single maps",
-            f"{len(agent_names())} agents": f"{', '.join(short)}, and {published} *-published",
+            f"{len(agent_names())} agents": f"{', '.join(paired)}, and {published} *-published",
             f"{len(study_names())} studies": ", ".join(study_names()),
         }
     )

@@ -57,19 +57,23 @@ class Successors:
 
     def record(self, x: int, a: int, outcome: int, reward: float) -> bool:
         """Count a sample; return whether the outcome is a new successor of x."""
-        listed = int(self.arrays.listed[x])
-        known = self.arrays.outcome[x, :listed].tolist()
-        is_new = outcome not in known
-        k = listed if is_new else known.index(outcome)
-        if is_new:
-            if listed == self.arrays.outcome.shape[1]:
-                self._double()
-            self.arrays.outcome[x, k] = outcome
-            self.arrays.listed[x] += 1
+        is_new = self.expect(x, outcome)
+        k = self.arrays.outcome[x].tolist().index(outcome)
         self.arrays.tau[x, a, k] += 1
         self.arrays.n[x, a] += 1
         self.arrays.rho[(x, a, k) if self.by_successor else (x, a)] += reward
         return is_new
+
+    def expect(self, x: int, outcome: int) -> bool:
+        """List a successor of x that may not have been observed; return whether it is new."""
+        listed = int(self.arrays.listed[x])
+        if outcome in self.arrays.outcome[x, :listed].tolist():
+            return False
+        if listed == self.arrays.outcome.shape[1]:
+            self._double()
+        self.arrays.outcome[x, listed] = outcome
+        self.arrays.listed[x] += 1
+        return True
 
     def restore(self, seen: Seen) -> None:
         """Resume from saved counts, validated because compiled code does not check indices."""

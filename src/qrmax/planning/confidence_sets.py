@@ -14,7 +14,8 @@ and variance those of P given A,
 
     U W = mean_A + sqrt(((1 + radius) P(A) - 1) var_A)
 
-until the best successor alone fits into the ball. So no value exceeds that of the best successor,
+until the best successor alone fits into the ball. (Of successors with P(x) > 0: others have no
+probability anywhere in the ball.) So no value exceeds that of the best successor,
 and U is monotone and non-expansive: the optimistic Bellman operator is a gamma-contraction with one
 fixed point, which backups in any order approach. (A bonus that is merely capped is not monotone,
 and sweeps may cycle.) Nothing depends on the scale of rewards. Radius 0 is the plain expectation.
@@ -46,8 +47,9 @@ def _largest_expectation(prob: FloatArray, worth: FloatArray, size: int, radius:
     """U W, with P and W the first `size` entries of `prob` and `worth`."""
     best, lowest, mean = -np.inf, np.inf, 0.0
     for k in range(size):
-        best, lowest = max(best, worth[k]), min(lowest, worth[k])
-        mean += prob[k] * worth[k]
+        if prob[k] > 0.0:  # others are out of reach
+            best, lowest = max(best, worth[k]), min(lowest, worth[k])
+            mean += prob[k] * worth[k]
     if radius == 0.0 or best == lowest:
         return float(mean)
     top = 0.0  # the probability of the best
@@ -71,7 +73,7 @@ def _largest_expectation(prob: FloatArray, worth: FloatArray, size: int, radius:
         least, lowest = lowest, np.inf
         mass = mean = 0.0
         for k in range(size):
-            if worth[k] > least:
+            if worth[k] > least and prob[k] > 0.0:
                 lowest = min(lowest, worth[k])
                 mass += prob[k]
                 mean += prob[k] * worth[k]

@@ -112,7 +112,10 @@ class RevisingAgent(Tabular):
 
     factored = True
     loop = staticmethod(step_loops.explore_rows)
-    beside_loop = ("estimate", "retune", "next_due", "fill_means", "shrinkage")  # when it replans
+    beside_loop = (  # called when it replans
+        *("estimate", "retune", "next_due", "fill_means", "shrinkage"),
+        *("watched", "expect"),
+    )
     kernels = (settle_rows,)
     quick_settings = MappingProxyType({"t_min": 2})
 
@@ -167,6 +170,7 @@ class RevisingAgent(Tabular):
             self.retune()
             news = True
         if news:
+            self.expect(s, step.s)
             changed = self.estimate()
             self.planner.revise(self._changed[:changed])
             self.planner.replan()
@@ -189,6 +193,14 @@ class RevisingAgent(Tabular):
         """The strength by which rows are shrunk towards the successors of all actions."""
         return self.alpha
 
+    @property
+    def watched(self) -> int:
+        """The samples of a pair after which every new successor of it is news."""
+        return self.threshold
+
+    def expect(self, s: int, x: int) -> None:
+        """List what may happen in s and x, which was not observed; called on news."""
+
     @abstractmethod
     def estimate(self) -> int:
         """Bring the rows up to date; returns the number of states that are listed as changed."""
@@ -206,7 +218,7 @@ class RevisingAgent(Tabular):
         n = int(seen.n[s, a])
         k = seen.outcome[s].tolist().index(x)
         news = n == self.threshold
-        if n > self.threshold:
+        if not news and n > self.watched:
             news = bool(seen.tau[s, a, k] == 1 or n & (n - 1) == 0)
         if news:
             self.counted[s, a] = NOT_COUNTED
@@ -250,6 +262,7 @@ class RevisingAgent(Tabular):
                 self.arrivals.place,
                 threshold=self.threshold,
                 freeze_after=self.freeze_after,
+                watched=self.watched,
                 t_task=self.t_task,
                 counterfactual=self.knows_machine,
                 optimistic=planner.rules.optimistic,
@@ -275,29 +288,28 @@ class RevisingAgent(Tabular):
     def q(self) -> FloatArray:
         """The action values on the model that is recommended from, `[s, q, a]`.
 
-        On the mean model minus infinity for actions that were not tried, 0 if none was.
+        On the mean model minus infinity for actions that must not be recommended, 0 if none may be.
         """
         if self.config.recommend == OPTIMISTIC:
             return self.planner.q
         if self._best is None:
             self._best = self._plan_on_means()
         table = self._best.q.copy()
-        table[(self.seen.arrays.n == 0).all(axis=1)] = 0.0
+        table[(self._best.rows.base == -np.inf).all(axis=1)] = 0.0
         return table
 
     def _plan_on_means(self) -> RowPlanner:
-        """A plan on the posterior means of all that was tried."""
-        seen, learned = self.seen.arrays, self.planner
+        """A plan on the posterior means."""
+        learned = self.planner
         plan = self._make_planner(NO_LIMIT, initial=0.0)
-        counted = np.zeros_like(self.counted)
-        self.fill_means(counted, plan.rows)
-        plan.rows.base[seen.n == 0] = -np.inf
+        plan.rows.base[:] = -np.inf
+        self.fill_means(np.zeros_like(self.counted), plan.rows)
         plan.adopt(learned.task, learned.tables.done, learned.moves)
         plan.solve()
         return plan
 
     def fill_means(self, counted: IntArray, rows: Rows) -> None:
-        """The posterior means of all pairs that were tried."""
+        """The posterior means of all pairs that may be recommended: those that were tried."""
         estimate_rows(self.seen.arrays, self.shrinkage, 1, 0.0, counted, rows, self._changed)
 
     def known(self) -> ModelCoverage:

@@ -44,9 +44,10 @@ def log_evidence(seen: Seen, alphas: FloatArray, evidence: FloatArray) -> None:
         alpha, total = alphas[i], 0.0
         whole = math.lgamma(alpha)
         for s in range(n.shape[0]):
-            if listed[s] < 2:
+            observed = successors_seen(tau, s, listed[s])
+            if observed < 2:
                 continue  # there is nothing to tell
-            each = alpha / listed[s]
+            each = alpha / observed
             part = math.lgamma(each)
             for a in range(n.shape[1]):
                 if n[s, a] == 0:
@@ -56,6 +57,19 @@ def log_evidence(seen: Seen, alphas: FloatArray, evidence: FloatArray) -> None:
                     if tau[s, a, k] > 0:
                         total += math.lgamma(tau[s, a, k] + each) - part
         evidence[i] = total
+
+
+@_inner
+def successors_seen(tau: IntArray, s: int, listed: int) -> int:
+    """The listed successors of s that were observed: others are only expected."""
+    found = 0
+    for k in range(listed):
+        times = 0
+        for a in range(tau.shape[1]):
+            times += tau[s, a, k]
+        if times > 0:
+            found += 1
+    return found
 
 
 def likeliest_alpha(seen: Seen) -> float:
