@@ -110,9 +110,12 @@ def test_an_episode_that_is_cut_off_promises_more_and_one_that_ends_does_not(
         _check_what_the_plans_promise(cut.agent, over.agent)
         return
     if isinstance(cut.agent, RevisingAgent) and isinstance(over.agent, RevisingAgent):
+        arrivals = [0, 2]  # on arriving left or right; as pairs, with the key and without it
+        if cut.agent.joint:
+            arrivals = [cut.agent.place(0, 1)[0], cut.agent.place(2, 0)[0]]
         cut_gain, over_gain = (each.planner.tables.gain[0] for each in (cut.agent, over.agent))
-        assert over_gain[[0, 2]] == pytest.approx([0.0, 0.9 * 2.0])  # on arriving left or right
-        assert cut_gain[[0, 2]] == pytest.approx([0.9 * 2.0, 0.9 * 2.0])
+        assert over_gain[arrivals] == pytest.approx([0.0, 0.9 * 2.0])
+        assert cut_gain[arrivals] == pytest.approx([0.9 * 2.0, 0.9 * 2.0])
         return
     assert cut.agent.q[1, 0, LEFT] == pytest.approx(0.9 * 2.0)
     assert over.agent.q[1, 0, LEFT] == pytest.approx(0.0)
@@ -278,6 +281,9 @@ REFUSED: dict[str, list[Any]] = {
     "horizon": NO_COUNT,
     "r_min": [0.5, float("inf"), float("-inf"), float("nan"), "0", None],
     "bonus_scale": [-0.1, float("inf"), float("nan"), "1", None],
+    "beta": [-0.1, float("inf"), float("nan"), "1", None],
+    "radius_scale": [-0.1, float("inf"), float("nan"), "1", None],
+    "support": ["some", None, 1],
     "prior": [0.0, -1.0, float("inf"), float("nan"), None],
     "count": ["all", None, 1],
     "samples": NO_COUNT,
@@ -320,6 +326,9 @@ ALLOWED: dict[str, list[Any]] = {
     "horizon": [1, 10**9, np.int64(5)],
     "r_min": [0.0, -1000],
     "bonus_scale": [0.0, 0.1, 7],
+    "beta": [0.0, 0.1, 7],
+    "radius_scale": [0.0, 0.1, 7],
+    "support": ["seen", "all"],
     "prior": [1e-6, 1, 1000.0],
     "count": ["real", "counterfactual"],
     "samples": [1, 1000],

@@ -752,6 +752,7 @@ class RowCounting(NamedTuple):
     threshold: int  # samples after which a state-action pair is known
     t_task: int
     counterfactual: bool  # one arrival in s' tells the machine's transitions from all states
+    joint: bool  # it counts pairs (s, q) as states of a world, and all rewards as the world's
     optimistic: float
     slack: float
 
@@ -784,16 +785,18 @@ def explore_rows(
     gain, known_done = tables.gain, tables.done
     n, rho, listed, outcome, tau = counting[:5]
     n_task, task_outcome, task_tau, task_rho = counting[5:9]
-    threshold, t_task, counterfactual, optimistic, slack = counting[9:]
+    threshold, t_task, counterfactual, joint, optimistic, slack = counting[9:]
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     worth, values = np.empty(outcome.shape[1]), np.empty(n.shape[1])
+    n_q = next_state.shape[0]
     taken = 0
     while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
         if state[_OVER]:
             _reset(world, state, world_numbers)
         taken += 1
         s, q = state[_S], state[_Q]
-        fill_row_values(rows, gain[q], optimistic, s, worth, values)
+        y, x = (0, s * n_q + q) if joint else (q, s)
+        fill_row_values(rows, gain[y], optimistic, x, worth, values)
         a = _one_of(values, slack, agent_block, agent_at)
         k, s_next, label, j, q_next = _outcome(
             succ, prob, label_of, next_state, task_prob, s, q, a, block, at
@@ -803,16 +806,17 @@ def explore_rows(
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
         r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        place, samples = 0, n[s, a] + 1
-        while place < listed[s] and outcome[s, place] != s_next:
+        y_next, x_next = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
+        place, samples = 0, n[x, a] + 1
+        while place < listed[x] and outcome[x, place] != x_next:
             place += 1
-        news = taken == due or place == listed[s] or samples == threshold
-        news = news or (terminated and not known_done[q_next, s_next])
+        news = taken == due or place == listed[x] or samples == threshold
+        news = news or (terminated and not known_done[y_next, x_next])
         if not news and samples > threshold:
-            news = tau[s, a, place] == 0 or _is_power_of_two(samples)
+            news = tau[x, a, place] == 0 or _is_power_of_two(samples)
         slot = 0
         if counterfactual:
-            news = news or n_task[q, s_next] == 0
+            news = news or n_task[y, x_next] == 0
         elif not news:
             while slot < task_outcome.shape[2] and task_outcome[q, s_next, slot] != q_next:
                 slot += 1
@@ -839,9 +843,9 @@ def explore_rows(
                 truncated,
                 s_next,
             )
-        n[s, a] += 1
-        rho[s, a, place] += r_env
-        tau[s, a, place] += 1
+        n[x, a] += 1
+        rho[x, a, place] += r_env + r_task if joint else r_env
+        tau[x, a, place] += 1
         if not counterfactual:
             n_task[q, s_next] += 1
             task_rho[q, s_next] += r_task

@@ -87,6 +87,7 @@ def _overview() -> None:
     others = len(tasks) - len(own)
     short = [name for name in agent_names() if not name.endswith("-published")]
     published = len(agent_names()) - len(short)
+    short = _with_variants(short)
     print_facts(
         {
             f"{len(all_names())} problems": ", ".join(patterns),
@@ -106,6 +107,19 @@ def _overview() -> None:
             "qrmax sweep smoke": "run a study",
         }
     )
+
+
+def _with_variants(names: Sequence[str]) -> list[str]:
+    """Names, those with and without the ending -rm as one.
+
+    >>> _with_variants(["qrm", "rmax", "rmax-rm"])
+    ['qrm', 'rmax[-rm]']
+    """
+    return [
+        f"{name}[-rm]" if f"{name}-rm" in names else name
+        for name in names
+        if name.removesuffix("-rm") == name or name.removesuffix("-rm") not in names
+    ]
 
 
 def _list_in_full(kinds: tuple[str, ...]) -> None:

@@ -3,6 +3,9 @@
     n, tau, rho    by (s, a), of the world: counts that go on, with one successor list per state
     n, tau, rho    by (q, s'), of the machine: known after `t_task` samples, one if it is given
 
+A `joint` agent has pairs (s, q) for states of the world, numbered s |Q| + q, whose transitions have
+all rewards, and a machine of one state that pays nothing: the product, with the same methods.
+
 A state-action pair is unknown, and has the value v_max, while n < t_min(t) (`replanning.py`). The
 others have a transition row (`transition_rows.py`), which a subclass estimates or samples. The
 agent plans with these rows (`planning/confidence_sets.py`) and acts greedily; ties are broken at
@@ -23,7 +26,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +55,7 @@ from qrmax.empirical.counts import FOR_EVER, Counter, Counts
 from qrmax.empirical.successors import Seen, Successors
 from qrmax.errors import ModelError, check_count
 from qrmax.planning.arrays import FloatArray, IntArray, Rows
-from qrmax.planning.confidence_sets import settle_rows
+from qrmax.planning.confidence_sets import CHI_SQUARE, settle_rows
 from qrmax.planning.finite_horizon import NO_LIMIT
 from qrmax.planning.row_planner import RowPlanner
 from qrmax.problems.simulator import Step
@@ -62,13 +65,12 @@ NOT_COUNTED = -1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RevisingConfig(Optimism, AgentConfig):
-    """Settings of the agents that revise their estimates for ever."""
+class RowConfig(Optimism, AgentConfig):
+    """Settings of the agents with transition rows that are revised for ever."""
 
     from_rewards = ("r_max",)
 
     t_min: int = 3  # samples before a state-action pair counts as known, at first
-    growth: int = 10_000  # steps after which that is one more, and again each time they double
     t_task: int = 1  # samples before (q, s') counts as known
     r_max: float = 1.0  # the largest reward of a step
     v_max: float | None = None  # value of unknown pairs; None: r_max / (1 - gamma)
@@ -77,7 +79,6 @@ class RevisingConfig(Optimism, AgentConfig):
     def __post_init__(self) -> None:
         AgentConfig.__post_init__(self)
         check_count("t_min", self.t_min)
-        check_count("growth", self.growth)
         check_count("t_task", self.t_task)
         self.check_optimism()
 
@@ -86,30 +87,57 @@ class RevisingConfig(Optimism, AgentConfig):
         """Whether the machine is assumed to be deterministic."""
         return self.t_task == 1
 
+    @property
+    def grows_from(self) -> int | None:
+        """The steps after which `t_min` is one more; None if it stays."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RevisingConfig(RowConfig):
+    """Settings of the agents whose threshold grows."""
+
+    growth: int = 10_000  # steps after which t_min is one more, and again each time they double
+
+    def __post_init__(self) -> None:
+        RowConfig.__post_init__(self)
+        check_count("growth", self.growth)
+
+    @property
+    def grows_from(self) -> int | None:
+        """The steps after which `t_min` is one more."""
+        return self.growth
+
 
 class RevisingAgent(Tabular):
     """An agent with counts of both factors that go on, rows to plan with, and a clock."""
 
-    config: RevisingConfig
+    config: RowConfig
 
     factored = True
+    joint: ClassVar[bool] = False  # whether it learns a model of pairs (s, q)
+    alphas: ClassVar[FloatArray] = ALPHAS  # to choose from
+    first_alpha: ClassVar[float] = FIRST_ALPHA
     loop = staticmethod(step_loops.explore_rows)
-    beside_loop = ("estimate", "retune", "next_due", "fill_means")  # when it replans
+    beside_loop: ClassVar[tuple[str, ...]] = ("estimate", "retune", "next_due", "fill_means")
     kernels = (settle_rows,)
     quick_settings = MappingProxyType({"t_min": 2})
 
     def __init__(
-        self, sizes: Sizes, config: RevisingConfig, rng: Stream, experience: Experience
+        self, sizes: Sizes, config: RowConfig, rng: Stream, experience: Experience
     ) -> None:
         super().__init__(sizes, config, rng, experience)
-        states, task_states, actions = sizes
+        self.model_sizes = Sizes(sizes.states * sizes.task_states, 1, sizes.actions)
+        self.model_sizes = self.model_sizes if self.joint else sizes
+        states, task_states, actions = self.model_sizes
         self.seen = Successors(states, actions, by_successor=True)
-        known_after = 1 if self.knows_machine else FOR_EVER
+        self.sure = self.joint or self.knows_machine  # of the machine after one sample
+        known_after = 1 if self.sure else FOR_EVER
         self.task = Counter(task_states, states, threshold=known_after, outcomes=1)
-        self.t_task = 1 if self.knows_machine else config.t_task
+        self.t_task = 1 if self.sure else config.t_task
         self.planner = self._make_planner(config.optimistic)
         self.counted = np.zeros((states, actions), dtype=np.int32)  # n of the rows planned with
-        self.alpha = FIRST_ALPHA
+        self.alpha = self.first_alpha
         self.t = 0  # steps
         self.threshold = config.t_min
         self.due = self.next_due(0)
@@ -119,28 +147,45 @@ class RevisingAgent(Tabular):
     def _make_planner(self, optimistic: float, initial: float | None = None) -> RowPlanner:
         return RowPlanner(
             self.seen.arrays,
-            self.sizes.task_states,
+            self.model_sizes.task_states,
             gamma=self.config.gamma,
             optimistic=optimistic,
             tolerance=self.config.tolerance,
             initial=initial,
+            ball=self.ball,
         )
+
+    @property
+    def ball(self) -> int:
+        """The kind of confidence set around a row."""
+        return CHI_SQUARE
+
+    def place(self, s: int, q: int) -> tuple[int, int]:
+        """The world state and the machine state that (s, q) is in the model."""
+        return (s * self.sizes.task_states + q, 0) if self.joint else (s, q)
 
     # --- an episode
 
     def act(self, s: int, q: int) -> int:
         """Act greedily; ties are broken uniformly at random."""
-        return among_best(self.planner.q_at(s, q).tolist(), self.config.slack, self.rng)
+        values = self.planner.q_at(*self.place(s, q))
+        return among_best(values.tolist(), self.config.slack, self.rng)
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition."""
         self._best = None
         self.t += 1
-        news = self._count(s, a, step.s, step.r_env)
-        news = self._learn_task(step.s, self.experience(q, step)) or news
+        (x, _), (x_next, _) = self.place(s, q), self.place(step.s, step.q)
+        if self.joint:
+            news = self._count(x, a, x_next, step.r_env + step.r_task)
+            task_steps: Sequence[TaskStep] = (TaskStep(0, 0, 0.0, step.terminated),)
+        else:
+            news = self._count(x, a, x_next, step.r_env)
+            task_steps = self.experience(q, step)
+        news = self._learn_task(x_next, task_steps) or news
         if self.t >= self.due:
             self.due = self.next_due(self.t)
-            self.threshold = threshold_at(self.t, self.config.t_min, self.config.growth)
+            self.threshold = threshold_at(self.t, self.config.t_min, self.config.grows_from)
             self.retune()
             news = True
         if news:
@@ -150,7 +195,7 @@ class RevisingAgent(Tabular):
 
     def next_due(self, t: int) -> int:
         """The time of the next timed replanning."""
-        return next_due(t, self.config.growth)
+        return next_due(t, self.config.grows_from)
 
     def retune(self) -> None:
         """Estimate alpha again, and every row with it: the threshold may have grown, too."""
@@ -214,7 +259,8 @@ class RevisingAgent(Tabular):
                 *self.task.counts,
                 threshold=self.threshold,
                 t_task=self.t_task,
-                counterfactual=self.knows_machine,
+                counterfactual=self.sure,
+                joint=self.joint,
                 optimistic=planner.rules.optimistic,
                 slack=self.config.slack,
             ),
@@ -244,7 +290,7 @@ class RevisingAgent(Tabular):
             self._best = self._plan_on_means()
         table = self._best.q.copy()
         table[(self.seen.arrays.n == 0).all(axis=1)] = 0.0
-        return table
+        return table.reshape(self.sizes)
 
     def _plan_on_means(self) -> RowPlanner:
         """A plan on the posterior means of all that was tried."""
@@ -301,12 +347,12 @@ class RevisingAgent(Tabular):
         if not ((counted >= NOT_COUNTED) & (counted <= self.seen.arrays.n)).all():
             raise ModelError("rows.counted: more samples than visits")
         self.alpha = float(arrays["rows.alpha"][0])
-        if self.alpha not in ALPHAS:
-            raise ModelError(f"rows.alpha is {self.alpha}; allowed: {ALPHAS.tolist()}")
+        if self.alpha not in self.alphas:
+            raise ModelError(f"rows.alpha is {self.alpha}; allowed: {self.alphas.tolist()}")
         t, due = int(arrays["clock.t"][0]), int(arrays["clock.due"][0])
         if t != self.samples or not t < due <= self.next_due(t):
             raise ModelError(f"clock: {t} steps of {self.samples} counted, planning at {due}")
         self.t, self.due = t, due
-        self.threshold = threshold_at(t, self.config.t_min, self.config.growth)
+        self.threshold = threshold_at(t, self.config.t_min, self.config.grows_from)
         self.counted[:] = counted
         self._best = None
