@@ -17,6 +17,7 @@ from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
 from qrmax.agents.episodic.published_baselines import PublishedBaseline, PublishedUCBVI
 from qrmax.agents.episodic.tabled_agent import TabledAgent
 from qrmax.agents.episodic.ucbvi_azar import UCBVIAzar
+from qrmax.agents.episodic.ucbvi_prm import UCBVIPRM
 from qrmax.agents.experience import Counterfactual, Observed, Twice
 from qrmax.agents.registry import (
     agent_class,
@@ -129,9 +130,10 @@ def _check_what_the_plans_promise(cut: EpisodicAgent, over: EpisodicAgent) -> No
         assert _promised(over, *at_key) == 0.0
     for agent, pair in ((cut, at_key), (cut, without_key), (over, without_key)):
         promised, most = _promised(agent, *pair), 0.9 * (0.9**19 - 1) / (0.9 - 1)
-        if isinstance(agent, UCBVIAzar):  # which has one limit for all stages
+        if isinstance(agent, UCBVIAzar | UCBVIPRM):  # which have one limit for all stages
             most = 0.9 * (0.9**20 - 1) / (0.9 - 1)
-        if isinstance(agent, FiniteHorizon | UCBVIAzar | PublishedUCBVI) and agent.optimistic_prior:
+        optimists = FiniteHorizon | UCBVIAzar | UCBVIPRM | PublishedUCBVI
+        if isinstance(agent, optimists) and agent.optimistic_prior:
             assert promised == pytest.approx(most)
         else:
             assert 0.0 < promised < most
@@ -142,7 +144,7 @@ def _promised(agent: EpisodicAgent, s: int, q: int) -> float:
     if isinstance(agent, FiniteHorizon):
         return float(agent.plan.stages.ahead[0, *agent.place(s, q)])
     assert isinstance(agent, TabledAgent)
-    return float(0.9 * agent.table.values[1, agent.place(s, q)[1]].max())
+    return float(0.9 * agent.table.values[1, s * agent.sizes.task_states + q].max())
 
 
 # --- chance

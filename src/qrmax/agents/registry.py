@@ -64,6 +64,7 @@ _HOME = {  # in the paper's order
     "opsrl": "episodic.opsrl.OPSRL",
     "ucbvi-ch": "episodic.ucbvi_azar.UCBVICH",
     "ucbvi-bf": "episodic.ucbvi_azar.UCBVIBF",
+    "ucbvi-prm": "episodic.ucbvi_prm.UCBVIPRM",
     "psrl-exact": "episodic.psrl_exact.PSRLExact",
     "opsrl-exact": "episodic.opsrl_exact.OPSRLExact",
     "ucbvi-sb-published": "episodic.published_baselines.PublishedUCBVISB",

@@ -976,13 +976,14 @@ class BonusRule(NamedTuple):
 
 
 class StageTable(NamedTuple):
-    """Action values of every stage, and what a step records for the next plan."""
+    """Action values of every stage by pairs x = s |Q| + q, and what a step records for a plan."""
 
     values: FloatArray  # [h, x, a]
-    visits: IntArray  # [h, x], visit counts of a stage; empty if they are not counted
+    visits: IntArray  # [h, x] or, if s is counted, [h, s]: of a stage; empty if not counted
     bonus: FloatArray  # [h, x, a], renewed at the stage that is visited; empty if none is
     v_max: FloatArray  # [h]
     rule: BonusRule
+    doubles: bool  # whether the agent plans when a visit count is a power of two
 
 
 @_compiled
@@ -997,7 +998,7 @@ def visit_bonus(
     a: int,
 ) -> float:
     """The exploration bonus of (x, a) at stage h, with the counts of now and the values planned."""
-    values, _, _, v_max, rule = table
+    values, _, _, v_max, rule, _ = table
     tried = n[x, a]
     mean = variance = 0.0
     if rule.spread > 0.0 and h + 1 < v_max.size:
@@ -1033,21 +1034,22 @@ def follow_table(
     stage: int,
     limit: int,
 ) -> Taken:
-    """Follow a table of action values, as `follow_plan` follows a plan; pairs (s, q) only."""
+    """Follow a table of action values, as `follow_plan` follows a plan."""
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
     done, longest = world.done, world.limit
-    values, visits, bonus, v_max, _ = table
-    n, rho, listed, outcome, tau, _, binarize_rewards, lowest, span = counting
+    values, visits, bonus, v_max, _, doubles = table
+    n, rho, listed, outcome, tau, joint, binarize_rewards, lowest, span = counting
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
     limit = min(limit, v_max.size - stage)
     taken = 0
     while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
         s, q, h = state[_S], state[_Q], stage + taken
-        x = s * n_q + q
+        pair = s * n_q + q
+        x = pair if joint else s
         taken += 1
-        a = _one_of(values[h, x], 0.0, agent_block, agent_at)
+        a = _one_of(values[h, pair], 0.0, agent_block, agent_at)
         k, s_next, label, j, q_next = _outcome(
             succ, prob, label_of, next_state, task_prob, s, q, a, block, at
         )
@@ -1056,11 +1058,12 @@ def follow_table(
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
         r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        x_next = s_next * n_q + q_next
+        y_next, x_next = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
         place = 0
         while place < listed[x] and outcome[x, place] != x_next:
             place += 1
-        if place == listed[x] or (terminated and not known_done[0, x_next]):
+        news = place == listed[x] or (terminated and not known_done[y_next, x_next])
+        if news or (doubles and _is_power_of_two(n[x, a] + 1)):
             return Taken(
                 taken,
                 True,
@@ -1076,7 +1079,7 @@ def follow_table(
                 truncated,
                 s_next,
             )
-        paid = r_env + r_task
+        paid = r_env + r_task if joint else r_env
         if binarize_rewards:
             share = (paid - lowest) / span if span > 0.0 else 0.0
             hurdle = _random(agent_block, agent_at) if 0.0 < share < 1.0 else 0.5

@@ -25,7 +25,7 @@ from qrmax.planning.arrays import FloatArray, IntArray
 class EmpiricalRowConfig(RowConfig):
     """Settings of the agents with empirical rows."""
 
-    t_min: int = 3  # samples before a state-action pair counts as known
+    t_min: int = 5  # samples before a state-action pair counts as known
 
 
 class EmpiricalRows(RevisingAgent):

@@ -32,7 +32,7 @@ from qrmax.planning.arrays import FloatArray, IntArray
 class MBIEEBConfig(EmpiricalRowConfig):
     """Settings of MBIE-EB on the product and factored."""
 
-    beta: float = 0.01  # scale of the exploration bonus
+    beta: float = 0.1  # scale of the exploration bonus
 
     def __post_init__(self) -> None:
         EmpiricalRowConfig.__post_init__(self)
