@@ -61,7 +61,7 @@ KERNEL_USERS = [
         "psrl-exact",
         "ucbvi-b-published",
     ),
-    *("qr-eb", "qr-psrl-rm", "mbie", "qr-mbie-eb", "bucket-qrmax"),
+    *("qr-eb", "qr-psrl-rm", "mbie", "qr-mbie-eb", "ucrl2-rm-b", "bucket-qrmax"),
 ]
 """Agents that use all compiled code between them: those to play without the compiler."""
 

@@ -83,6 +83,8 @@ _HOME = {  # in the paper's order
     "mbie": "revising.mbie.MBIE",
     "qr-mbie": "revising.mbie.QRMBIE",
     "qr-mbie-rm": "revising.mbie.QRMBIERM",
+    "ucrl2-rm-l": "revising.ucrl2_rm.UCRL2RML",
+    "ucrl2-rm-b": "revising.ucrl2_rm.UCRL2RMB",
     "bucket-qrmax": "buckets.bucket_qrmax.BucketQRMax",
     "bucket-qrmax-rm": "buckets.bucket_qrmax.BucketQRMaxRM",
     "bucket-rmax": "buckets.bucket_rmax.BucketRMax",

@@ -853,6 +853,76 @@ def explore_rows(
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
 
 
+class Plan(NamedTuple):
+    """A policy to follow until the visits of a state-action pair have doubled."""
+
+    policy: IntArray  # [q, s]
+    planned: IntArray  # [s, a], the visit counts that it was made with
+    starts: IntArray  # [q, s], starts of episodes
+
+
+@_compiled
+def follow_policy(
+    world: World,
+    state: LongArray,
+    plan: Plan,
+    known_done: BoolArray,
+    counting: RowCounting,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    limit: int,
+) -> Taken:
+    """Follow a policy until a plan is due, or up to a step that reaches something new."""
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, longest = world.done, world.limit
+    policy, planned, starts = plan
+    n, rho, listed, outcome, tau, n_task = counting[:6]
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        if state[_OVER]:
+            _reset(world, state, world_numbers)
+            starts[state[_Q], state[_S]] += 1
+        s, q = state[_S], state[_Q]
+        a = _long(policy[q, s])
+        if n[s, a] - planned[s, a] >= max(1, planned[s, a]):
+            break
+        taken += 1
+        k, s_next, label, j, q_next = _outcome(
+            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+        )
+        age = state[_AGE] + 1
+        terminated, truncated = done[s_next, q_next], age == longest
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, age
+        state[_OVER] = terminated or truncated
+        r_env = reward[s, a, k]
+        place = 0
+        while place < listed[s] and outcome[s, place] != s_next:
+            place += 1
+        news = place == listed[s] or n_task[q, s_next] == 0
+        if news or (terminated and not known_done[q_next, s_next]):
+            return Taken(
+                taken,
+                True,
+                s,
+                q,
+                a,
+                s_next,
+                q_next,
+                label,
+                r_env,
+                task_reward[q, label, j],
+                terminated,
+                truncated,
+                s_next,
+            )
+        n[s, a] += 1
+        rho[s, a, place] += r_env
+        tau[s, a, place] += 1
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
+
+
 # --- the agents that plan for each episode
 
 

@@ -92,7 +92,7 @@ def _largest_in_chi_square(prob: FloatArray, worth: FloatArray, size: int, radiu
 
 
 @_inner
-def _largest_in_l1(
+def largest_in_l1(
     prob: FloatArray, worth: FloatArray, size: int, radius: float, beyond: float
 ) -> float:
     """U W, with P and W as above; `beyond` is the value of a successor that is not listed."""
@@ -136,7 +136,7 @@ def fill_row_values(
                 total = _largest_in_chi_square(prob[s, a], worth, size, radius[s, a])
             else:
                 beyond = optimistic if rows.ball == L1_ANYWHERE else -np.inf
-                total = _largest_in_l1(prob[s, a], worth, size, radius[s, a], beyond)
+                total = largest_in_l1(prob[s, a], worth, size, radius[s, a], beyond)
             values[a] = min(base[s, a] + total, optimistic)
 
 

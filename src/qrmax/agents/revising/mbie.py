@@ -102,7 +102,12 @@ def l1_radius(n: IntArray, m: IntArray, delta: float) -> FloatArray:
     >>> l1_radius(np.array([100]), np.array([1, 2, 4]), 0.05).round(3)
     array([0.   , 0.272, 0.336])
     """
-    with np.errstate(divide="ignore"):
-        subsets = m * math.log(2.0) + np.log1p(-(2.0 ** (1.0 - m)))  # ln(2^m - 2)
-    found: FloatArray = np.sqrt(np.maximum(2.0 * (subsets - math.log(delta)) / n, 0.0))
+    found: FloatArray = np.sqrt(np.maximum(2.0 * (log_subsets(m) - math.log(delta)) / n, 0.0))
+    return found
+
+
+def log_subsets(m: IntArray) -> FloatArray:
+    """ln(2^m - 2), of the subsets of m outcomes but for the empty and the whole set."""
+    with np.errstate(divide="ignore"):  # minus infinity for a single outcome
+        found: FloatArray = m * math.log(2.0) + np.log1p(-(2.0 ** (1.0 - np.maximum(m, 1))))
     return found

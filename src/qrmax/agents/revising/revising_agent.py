@@ -23,7 +23,7 @@ observed are worth 0.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -118,9 +118,9 @@ class RevisingAgent(Tabular):
     joint: ClassVar[bool] = False  # whether it learns a model of pairs (s, q)
     alphas: ClassVar[FloatArray] = ALPHAS  # to choose from
     first_alpha: ClassVar[float] = FIRST_ALPHA
-    loop = staticmethod(step_loops.explore_rows)
+    loop: ClassVar[Callable[..., Any]] = staticmethod(step_loops.explore_rows)
     beside_loop: ClassVar[tuple[str, ...]] = ("estimate", "retune", "next_due", "fill_means")
-    kernels = (settle_rows,)
+    kernels: ClassVar[tuple[Callable[..., Any], ...]] = (settle_rows,)
     quick_settings = MappingProxyType({"t_min": 2})
 
     def __init__(
@@ -254,16 +254,7 @@ class RevisingAgent(Tabular):
             planner.rows,
             planner.tables,
             planner.task,
-            step_loops.RowCounting(
-                *self.seen.arrays,
-                *self.task.counts,
-                threshold=self.threshold,
-                t_task=self.t_task,
-                counterfactual=self.sure,
-                joint=self.joint,
-                optimistic=planner.rules.optimistic,
-                slack=self.config.slack,
-            ),
+            self.row_counting(),
             *self.numbers(simulator),
             limit,
             self.due - self.t,
@@ -273,6 +264,19 @@ class RevisingAgent(Tabular):
             return FastForwardResult(taken.steps, None)
         self.t -= 1
         return FastForwardResult(taken.steps, as_transition(taken, simulator))
+
+    def row_counting(self) -> step_loops.RowCounting:
+        """The counters for the compiled loop."""
+        return step_loops.RowCounting(
+            *self.seen.arrays,
+            *self.task.counts,
+            threshold=self.threshold,
+            t_task=self.t_task,
+            counterfactual=self.sure,
+            joint=self.joint,
+            optimistic=self.planner.rules.optimistic,
+            slack=self.config.slack,
+        )
 
     # --- the result
 
