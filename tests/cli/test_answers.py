@@ -155,7 +155,7 @@ def test_list_at_a_terminal_fits_a_screen_and_says_what_to_type() -> None:
         "79 problems",
         "45 agents",
         "bucket-qrmax[-rm]",
-        "and 8 *-published",
+        "8 *-published",
         "paper/table4",
         "qrmax run ",
     ):

@@ -85,15 +85,18 @@ def _overview() -> None:
     ]
     own = [name for name in tasks if "/" not in name]
     others = len(tasks) - len(own)
-    short = [name for name in agent_names() if not name.endswith("-published")]
-    published = len(agent_names()) - len(short)
-    short = _with_variants(short)
+    short = [name for name in agent_names() if not name.endswith(("-exact", "-published"))]
+    exact, published = (
+        sum(name.endswith(form) for name in agent_names()) for form in ("-exact", "-published")
+    )
     print_facts(
         {
             f"{len(all_names())} problems": ", ".join(patterns),
             f"{len(maps)} maps": ", ".join(maps),
             f"{len(tasks)} tasks": f"{', '.join(own)}, and {others} of single maps",
-            f"{len(agent_names())} agents": f"{', '.join(short)}, and {published} *-published",
+            f"{len(agent_names())} agents": (
+                f"{', '.join(_with_variants(short))}, and {exact} *-exact, {published} *-published"
+            ),
             f"{len(study_names())} studies": ", ".join(study_names()),
         }
     )

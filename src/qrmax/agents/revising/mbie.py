@@ -109,5 +109,5 @@ def l1_radius(n: IntArray, m: IntArray, delta: float) -> FloatArray:
 def log_subsets(m: IntArray) -> FloatArray:
     """ln(2^m - 2), of the subsets of m outcomes but for the empty and the whole set."""
     with np.errstate(divide="ignore"):  # minus infinity for a single outcome
-        found: FloatArray = m * math.log(2.0) + np.log1p(-(2.0 ** (1.0 - np.maximum(m, 1))))
-    return found
+        rest = np.log1p(-(2.0 ** (1.0 - np.maximum(m, 1))))
+    return np.asarray(m * math.log(2.0) + rest, dtype=np.float64)
