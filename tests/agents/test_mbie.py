@@ -88,7 +88,7 @@ def test_the_threshold_does_not_grow() -> None:
 
 
 @given(problem=problems(NON_NEGATIVE), steps=st.integers(1, 100), beta=st.sampled_from([0.0, 0.3]))
-@settings(max_examples=amount(30, plain=5))
+@settings(max_examples=amount(12, plain=4))
 def test_mbie_eb_on_the_product_is_plain_value_iteration(
     problem: Problem, steps: int, beta: float
 ) -> None:

@@ -65,7 +65,7 @@ def upper_bounds(agent: UCBVIPRM, before: np.ndarray) -> np.ndarray:
     gamma=st.sampled_from([0.9, 1.0]),
     bonus_scale=st.sampled_from([0.0, 0.001, 0.02, 1.0]),
 )
-@settings(max_examples=amount(40, plain=8))
+@settings(max_examples=amount(15, plain=6))
 def test_the_plan_is_that_of_the_formula(
     problem: Problem, steps: int, gamma: float, bonus_scale: float
 ) -> None:

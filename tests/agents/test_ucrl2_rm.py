@@ -117,11 +117,11 @@ def densely(agent: UCRL2RM, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @both
 @given(
     problem=problems(NON_NEGATIVE),
-    steps=st.integers(1, 150),
+    steps=st.integers(1, 80),
     support=st.sampled_from(["all", "seen"]),
     scale=st.sampled_from([0.01, 0.1, 0.5]),
 )
-@settings(max_examples=amount(15, plain=4))
+@settings(max_examples=amount(8, plain=3))
 def test_the_plan_is_that_of_dense_extended_value_iteration(
     name: str, problem: Problem, steps: int, support: str, scale: float
 ) -> None:

@@ -13,8 +13,22 @@ model, without bonus, among the actions that were tried.
 Assumes: what R-Max does and, factored, what QR-Max does. Sees the machine's state; only the last
 one knows the machine.
 
-Proved (for the product, and plans after every step): PAC with
-beta = sqrt(ln(2 |X| |A| m / delta) / 2) / (1 - gamma), m of the order of a million. BETA_NOTE
+Proved (for the product, t_min 1, and plans after every step): PAC with
+beta = sqrt(ln(2 |X| |A| m / delta) / 2) / (1 - gamma). That is about 30 at gamma 0.9 with |X| = 100,
+|A| = 4, m = 10^4 and delta 0.05: the bonus alone is above v_max = 10 for n < 9, and above a value
+of 0.001 until n is of the order of 10^9. With it the agent explores all that it can reach evenly,
+and its optimism never comes to an end; what it recommends may be good all the same.
+
+Only observed, on `random-office` and `random-mdp` with seeds 20 to 29, one run of 50,000 steps each:
+runs of 20 that got within 5 % of the optimum for good,
+
+    beta              0     0.001   0.01    0.03    0.1     0.3    26 (t_min 1)
+    qr-mbie-eb-rm     18    18      19      19      20      20     19
+    mbie-eb                         17              18      18            (beta 1: 15)
+
+with t_min 5. With t_min 1 and beta 0.1, `mbie-eb` got there in 16. `qr-mbie-eb` did in 19 with the
+defaults. An additive bonus is not scale-free: most of these optima are above 0.01, and beside much
+smaller ones any beta above 0 explores evenly.
 """
 
 from __future__ import annotations

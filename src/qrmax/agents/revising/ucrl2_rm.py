@@ -32,7 +32,11 @@ Formulas are those of the authors' public code, which has d as above in both; th
 `-b` could not be confirmed. That code uses the *ends* of the intervals of `-b` as their radii, so
 that they never shrink: curves made with it are not comparable to this.
 
-UCRL_NOTE
+Only observed, on `random-office` and `random-mdp`, seeds 20 to 24, one run of 30,000 steps each: of
+10 runs, those within 5 % of the optimum for good, and the median of the steps in thousands,
+
+    ucrl2-rm-l    c 0.1: 10, 3     c 0.5: 10, 4    c 1: 9, 8
+    ucrl2-rm-b    c 0.1: 8, 7                      c 1: 10, 4
 """
 
 from __future__ import annotations
