@@ -22,9 +22,9 @@ Assumes: what R-Max does and, factored, what QR-Max does. Sees the machine's sta
 one knows the machine. The paper has an interval for mean rewards as well; here they are by
 successor, so that what is random in them is the transition, and no bonus is added.
 
-Proved (for the product, support "all", c and t_min 1, and plans after every step): PAC. At |X| = 100
-and delta 0.05, eps is 0.12 after 10,000 samples of one pair: 6 % of the probability may then go to
-a state worth v_max, so that optima much below that are never told apart by the optimistic values.
+Proved (for the product, support "all", c and t_min 1, and plans after every step): PAC. With 100
+states and delta 0.05, eps is 0.12 after 10,000 samples of one pair: 6 % of the probability may then
+go to a state worth v_max, so that values much below that are never told apart.
 The operator is a gamma-contraction with either support. With "seen", nothing depends on the scale
 of rewards; but as P is 0 or 1 at first, t_min 1 takes first samples for the truth.
 

@@ -14,13 +14,13 @@ Assumes: what R-Max does and, factored, what QR-Max does. Sees the machine's sta
 one knows the machine.
 
 Proved (for the product, t_min 1, and plans after every step): PAC with
-beta = sqrt(ln(2 |X| |A| m / delta) / 2) / (1 - gamma). That is about 30 at gamma 0.9 with |X| = 100,
-|A| = 4, m = 10^4 and delta 0.05: the bonus alone is above v_max = 10 for n < 9, and above a value
-of 0.001 until n is of the order of 10^9. With it the agent explores all that it can reach evenly,
-and its optimism never comes to an end; what it recommends may be good all the same.
+beta = sqrt(ln(2 |X| |A| m / delta) / 2) / (1 - gamma). That is about 30 at gamma 0.9 with 100
+states, 4 actions, m = 10^4 and delta 0.05: the bonus alone is above v_max = 10 for n < 9, and above
+a value of 0.001 until n is of the order of 10^9. With it the agent explores all that it can reach
+evenly, and does not stop; what it recommends may be good all the same.
 
-Only observed, on `random-office` and `random-mdp` with seeds 20 to 29, one run of 50,000 steps each:
-runs of 20 that got within 5 % of the optimum for good,
+Only observed, on `random-office` and `random-mdp` with seeds 20 to 29, one run of 50,000 steps
+each: runs of 20 that got within 5 % of the optimum for good,
 
     beta              0     0.001   0.01    0.03    0.1     0.3    26 (t_min 1)
     qr-mbie-eb-rm     18    18      19      19      20      20     19
