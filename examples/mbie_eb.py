@@ -21,7 +21,7 @@ class MBIEConfig(qrmax.AgentConfig):
 class MBIE(qrmax.Agent):
     """Greedy on the empirical model plus a bonus that shrinks with the visit count."""
 
-    name, Config = "mbie-eb", MBIEConfig
+    name, Config = "my-mbie-eb", MBIEConfig
 
     def __init__(self, sizes, config, *given):
         super().__init__(sizes, config, *given)
@@ -57,4 +57,4 @@ class MBIE(qrmax.Agent):
 
 if __name__ == "__main__":
     run = qrmax.train(MBIE, "river-swim/patrol", max_steps=20_000, progress=False)
-    print(f"mbie-eb: {run.reason} after {run.steps:,} steps, gap {run.gap:.4f}")
+    print(f"my-mbie-eb: {run.reason} after {run.steps:,} steps, gap {run.gap:.4f}")

@@ -51,8 +51,17 @@ class Variant(NamedTuple):
 
 KERNEL_USERS = [
     *("q-learning", "qrm", "rmax", "rmax-rm-published", "qrmax-published", "qrmax-rm"),
-    *("ucbvi-b", "ucbvi-b-rm", "psrl-rm", "opsrl", "ucbvi-bf", "psrl-exact", "ucbvi-b-published"),
-    *("qr-eb", "qr-effects", "qr-psrl-rm", "bucket-qrmax"),
+    *(
+        "ucbvi-b",
+        "ucbvi-b-rm",
+        "psrl-rm",
+        "opsrl",
+        "ucbvi-bf",
+        "ucbvi-prm",
+        "psrl-exact",
+        "ucbvi-b-published",
+    ),
+    *("qr-eb", "qr-effects", "qr-psrl-rm", "mbie", "qr-mbie-eb", "ucrl2-rm-b", "bucket-qrmax"),
 ]
 """Agents that use all compiled code between them: those to play without the compiler."""
 

@@ -101,7 +101,7 @@ def test_mbie_eb_finds_the_optimum_of_a_river_swim(tmp_path: Path) -> None:
     shown = outside(
         "mbie_eb", "import runpy; runpy.run_path('mbie_eb.py', run_name='__main__')", tmp_path
     )
-    assert re.fullmatch(r"mbie-eb: exact after \d,000 steps, gap 0.0000\n", shown)
+    assert re.fullmatch(r"my-mbie-eb: exact after \d,000 steps, gap 0.0000\n", shown)
 
 
 MBIE_RESUMED = """

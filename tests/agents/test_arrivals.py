@@ -166,7 +166,7 @@ def test_arrays_that_no_run_leads_to_are_refused(name: str, array: str, spoil: A
 def test_every_agent_declares_what_it_is_told() -> None:
     found = {name: make_config(name, {}).information for name in agent_names()}
     for name, information in found.items():
-        told = name == "qrm" or "rm" in name.split("-")
+        told = name in ("qrm", "ucbvi-prm") or "rm" in name.split("-")
         assert information == (MACHINE_KNOWN if told else Q_OBSERVED), name
     for name in ("qrmax", "qr-ucb", "qr-eb", "qr-psrl"):
         assert make_config(name, {"task_by": "label"}).information == LABELS_OBSERVED

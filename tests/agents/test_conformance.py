@@ -17,6 +17,7 @@ from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
 from qrmax.agents.episodic.published_baselines import PublishedBaseline, PublishedUCBVI
 from qrmax.agents.episodic.tabled_agent import TabledAgent
 from qrmax.agents.episodic.ucbvi_azar import UCBVIAzar
+from qrmax.agents.episodic.ucbvi_prm import UCBVIPRM
 from qrmax.agents.experience import Counterfactual, Observed, Twice
 from qrmax.agents.registry import (
     agent_class,
@@ -110,9 +111,12 @@ def test_an_episode_that_is_cut_off_promises_more_and_one_that_ends_does_not(
         _check_what_the_plans_promise(cut.agent, over.agent)
         return
     if isinstance(cut.agent, RevisingAgent) and isinstance(over.agent, RevisingAgent):
+        arrivals = [0, 2]  # on arriving left or right; as pairs, with the key and without it
+        if cut.agent.joint:
+            arrivals = [cut.agent.place(0, 1)[0], cut.agent.place(2, 0)[0]]
         cut_gain, over_gain = (each.planner.tables.gain[0] for each in (cut.agent, over.agent))
-        assert over_gain[[0, 2]] == pytest.approx([0.0, 0.9 * 2.0])  # on arriving left or right
-        assert cut_gain[[0, 2]] == pytest.approx([0.9 * 2.0, 0.9 * 2.0])
+        assert over_gain[arrivals] == pytest.approx([0.0, 0.9 * 2.0])
+        assert cut_gain[arrivals] == pytest.approx([0.9 * 2.0, 0.9 * 2.0])
         return
     assert cut.agent.q[1, 0, LEFT] == pytest.approx(0.9 * 2.0)
     assert over.agent.q[1, 0, LEFT] == pytest.approx(0.0)
@@ -126,9 +130,10 @@ def _check_what_the_plans_promise(cut: EpisodicAgent, over: EpisodicAgent) -> No
         assert _promised(over, *at_key) == 0.0
     for agent, pair in ((cut, at_key), (cut, without_key), (over, without_key)):
         promised, most = _promised(agent, *pair), 0.9 * (0.9**19 - 1) / (0.9 - 1)
-        if isinstance(agent, UCBVIAzar):  # which has one limit for all stages
+        if isinstance(agent, UCBVIAzar | UCBVIPRM):  # which have one limit for all stages
             most = 0.9 * (0.9**20 - 1) / (0.9 - 1)
-        if isinstance(agent, FiniteHorizon | UCBVIAzar | PublishedUCBVI) and agent.optimistic_prior:
+        optimists = FiniteHorizon | UCBVIAzar | UCBVIPRM | PublishedUCBVI
+        if isinstance(agent, optimists) and agent.optimistic_prior:
             assert promised == pytest.approx(most)
         else:
             assert 0.0 < promised < most
@@ -139,7 +144,7 @@ def _promised(agent: EpisodicAgent, s: int, q: int) -> float:
     if isinstance(agent, FiniteHorizon):
         return float(agent.plan.stages.ahead[0, *agent.place(s, q)])
     assert isinstance(agent, TabledAgent)
-    return float(0.9 * agent.table.values[1, agent.place(s, q)[1]].max())
+    return float(0.9 * agent.table.values[1, s * agent.sizes.task_states + q].max())
 
 
 # --- chance
@@ -288,6 +293,9 @@ REFUSED: dict[str, list[Any]] = {
     "horizon": NO_COUNT,
     "r_min": [0.5, float("inf"), float("-inf"), float("nan"), "0", None],
     "bonus_scale": [-0.1, float("inf"), float("nan"), "1", None],
+    "beta": [-0.1, float("inf"), float("nan"), "1", None],
+    "radius_scale": [-0.1, float("inf"), float("nan"), "1", None],
+    "support": ["some", None, 1],
     "prior": [0.0, -1.0, float("inf"), float("nan"), None],
     "count": ["all", None, 1],
     "task_by": ["q", None, 1],
@@ -334,6 +342,9 @@ ALLOWED: dict[str, list[Any]] = {
     "horizon": [1, 10**9, np.int64(5)],
     "r_min": [0.0, -1000],
     "bonus_scale": [0.0, 0.1, 7],
+    "beta": [0.0, 0.1, 7],
+    "radius_scale": [0.0, 0.1, 7],
+    "support": ["seen", "all"],
     "prior": [1e-6, 1, 1000.0],
     "count": ["real", "counterfactual"],
     "task_by": ["state", "label"],

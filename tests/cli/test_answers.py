@@ -153,10 +153,11 @@ def test_list_at_a_terminal_fits_a_screen_and_says_what_to_type() -> None:
     assert max(map(len, lines)) <= 80
     for words in (
         "79 problems",
-        "38 agents",
-        "bucket-qrmax(-rm)",
-        "and 8 *-published",
-        "paper/table4",
+        "47 agents",
+        "bucket-qrmax[-rm]",
+        "8 *-published",
+        "paper/{baselines",
+        "table4",
         "qrmax run ",
     ):
         assert words in " ".join(shown.split())

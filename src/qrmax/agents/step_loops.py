@@ -767,6 +767,7 @@ class RowCounting(NamedTuple):
     watched: int  # samples after which new successors, and twice as many samples, are news
     t_task: int
     counterfactual: bool  # one arrival in s' tells the machine's transitions from all states
+    joint: bool  # it counts pairs (s, q) as states of a world, and all rewards as the world's
     optimistic: float
     slack: float
 
@@ -799,16 +800,20 @@ def explore_rows(
     gain, known_done = tables.gain, tables.done
     n, rho, listed, outcome, tau = counting[:5]
     n_task, task_outcome, task_tau, task_rho, column = counting[5:10]
-    threshold, freeze_after, watched, t_task, counterfactual, optimistic, slack = counting[10:]
+    threshold, freeze_after, watched, t_task, counterfactual, joint, optimistic, slack = counting[
+        10:
+    ]
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     worth, values = np.empty(outcome.shape[1]), np.empty(n.shape[1])
+    n_q = next_state.shape[0]
     taken = 0
     while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
         if state[_OVER]:
             _reset(world, state, world_numbers)
         taken += 1
         s, q = state[_S], state[_Q]
-        fill_row_values(rows, gain[q], optimistic, s, worth, values)
+        m, x = (0, s * n_q + q) if joint else (q, s)
+        fill_row_values(rows, gain[m], optimistic, x, worth, values)
         a = _one_of(values, slack, agent_block, agent_at)
         k, s_next, label, j, q_next = _outcome(
             succ, prob, label_of, next_state, task_prob, s, q, a, block, at
@@ -818,17 +823,18 @@ def explore_rows(
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
         r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        place, samples, counts = 0, n[s, a] + 1, n[s, a] < freeze_after
-        while place < listed[s] and outcome[s, place] != s_next:
+        m_next, x_next = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
+        place, samples, counts = 0, n[x, a] + 1, n[x, a] < freeze_after
+        while place < listed[x] and outcome[x, place] != x_next:
             place += 1
-        news = taken == due or (counts and (place == listed[s] or samples == threshold))
-        news = news or (terminated and not known_done[q_next, s_next])
+        news = taken == due or (counts and (place == listed[x] or samples == threshold))
+        news = news or (terminated and not known_done[m_next, x_next])
         if not news and counts and samples > watched:
-            news = tau[s, a, place] == 0 or _is_power_of_two(samples)
-        slot, y = 0, column[s_next]
+            news = tau[x, a, place] == 0 or _is_power_of_two(samples)
+        slot, y = 0, column[x_next]
         news = news or y == _NOTHING
         if counterfactual:
-            news = news or n_task[q, y] == 0
+            news = news or n_task[m, y] == 0
         elif not news:
             while slot < task_outcome.shape[2] and task_outcome[q, y, slot] != q_next:
                 slot += 1
@@ -856,13 +862,83 @@ def explore_rows(
                 s_next,
             )
         if counts:
-            n[s, a] += 1
-            rho[s, a, place] += r_env
-            tau[s, a, place] += 1
+            n[x, a] += 1
+            rho[x, a, place] += r_env + r_task if joint else r_env
+            tau[x, a, place] += 1
         if not counterfactual:
             n_task[q, y] += 1
             task_rho[q, y] += r_task
             task_tau[q, y, slot] += 1
+    return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
+
+
+class Plan(NamedTuple):
+    """A policy to follow until the visits of a state-action pair have doubled."""
+
+    policy: IntArray  # [q, s]
+    planned: IntArray  # [s, a], the visit counts that it was made with
+    starts: IntArray  # [q, s], starts of episodes
+
+
+@_compiled
+def follow_policy(
+    world: World,
+    state: LongArray,
+    plan: Plan,
+    known_done: BoolArray,
+    counting: RowCounting,
+    world_numbers: Numbers,
+    agent_numbers: Numbers,
+    limit: int,
+) -> Taken:
+    """Follow a policy until a plan is due, or up to a step that reaches something new."""
+    succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
+    next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
+    done, longest = world.done, world.limit
+    policy, planned, starts = plan
+    n, rho, listed, outcome, tau, n_task = counting[:6]
+    (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
+    taken = 0
+    while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
+        if state[_OVER]:
+            _reset(world, state, world_numbers)
+            starts[state[_Q], state[_S]] += 1
+        s, q = state[_S], state[_Q]
+        a = _long(policy[q, s])
+        if n[s, a] - planned[s, a] >= max(1, planned[s, a]):
+            break
+        taken += 1
+        k, s_next, label, j, q_next = _outcome(
+            succ, prob, label_of, next_state, task_prob, s, q, a, block, at
+        )
+        age = state[_AGE] + 1
+        terminated, truncated = done[s_next, q_next], age == longest
+        state[_S], state[_Q], state[_AGE] = s_next, q_next, age
+        state[_OVER] = terminated or truncated
+        r_env = reward[s, a, k]
+        place = 0
+        while place < listed[s] and outcome[s, place] != s_next:
+            place += 1
+        news = place == listed[s] or n_task[q, s_next] == 0
+        if news or (terminated and not known_done[q_next, s_next]):
+            return Taken(
+                taken,
+                True,
+                s,
+                q,
+                a,
+                s_next,
+                q_next,
+                label,
+                r_env,
+                task_reward[q, label, j],
+                terminated,
+                truncated,
+                s_next,
+            )
+        n[s, a] += 1
+        rho[s, a, place] += r_env
+        tau[s, a, place] += 1
     return Taken(taken, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, False, False, 0)
 
 
@@ -989,13 +1065,14 @@ class BonusRule(NamedTuple):
 
 
 class StageTable(NamedTuple):
-    """Action values of every stage, and what a step records for the next plan."""
+    """Action values of every stage by pairs x = s |Q| + q, and what a step records for a plan."""
 
     values: FloatArray  # [h, x, a]
-    visits: IntArray  # [h, x], visit counts of a stage; empty if they are not counted
+    visits: IntArray  # [h, x] or, if s is counted, [h, s]: of a stage; empty if not counted
     bonus: FloatArray  # [h, x, a], renewed at the stage that is visited; empty if none is
     v_max: FloatArray  # [h]
     rule: BonusRule
+    doubles: bool  # whether the agent plans when a visit count is a power of two
 
 
 @_compiled
@@ -1010,7 +1087,7 @@ def visit_bonus(
     a: int,
 ) -> float:
     """The exploration bonus of (x, a) at stage h, with the counts of now and the values planned."""
-    values, _, _, v_max, rule = table
+    values, _, _, v_max, rule, _ = table
     tried = n[x, a]
     mean = variance = 0.0
     if rule.spread > 0.0 and h + 1 < v_max.size:
@@ -1046,21 +1123,22 @@ def follow_table(
     stage: int,
     limit: int,
 ) -> Taken:
-    """Follow a table of action values, as `follow_plan` follows a plan; pairs (s, q) only."""
+    """Follow a table of action values, as `follow_plan` follows a plan."""
     succ, prob, reward, label_of = world.succ, world.prob, world.reward, world.label
     next_state, task_prob, task_reward = world.next_state, world.task_prob, world.task_reward
     done, longest = world.done, world.limit
-    values, visits, bonus, v_max, _ = table
-    n, rho, listed, outcome, tau, _, binarize_rewards, lowest, span = counting
+    values, visits, bonus, v_max, _, doubles = table
+    n, rho, listed, outcome, tau, joint, binarize_rewards, lowest, span = counting
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
     n_q = next_state.shape[0]
     limit = min(limit, v_max.size - stage)
     taken = 0
     while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
         s, q, h = state[_S], state[_Q], stage + taken
-        x = s * n_q + q
+        pair = s * n_q + q
+        x = pair if joint else s
         taken += 1
-        a = _one_of(values[h, x], 0.0, agent_block, agent_at)
+        a = _one_of(values[h, pair], 0.0, agent_block, agent_at)
         k, s_next, label, j, q_next = _outcome(
             succ, prob, label_of, next_state, task_prob, s, q, a, block, at
         )
@@ -1069,11 +1147,12 @@ def follow_table(
         state[_S], state[_Q], state[_AGE] = s_next, q_next, age
         state[_OVER] = terminated or truncated
         r_env, r_task = reward[s, a, k], task_reward[q, label, j]
-        x_next = s_next * n_q + q_next
+        y_next, x_next = (0, s_next * n_q + q_next) if joint else (q_next, s_next)
         place = 0
         while place < listed[x] and outcome[x, place] != x_next:
             place += 1
-        if place == listed[x] or (terminated and not known_done[0, x_next]):
+        news = place == listed[x] or (terminated and not known_done[y_next, x_next])
+        if news or (doubles and _is_power_of_two(n[x, a] + 1)):
             return Taken(
                 taken,
                 True,
@@ -1089,7 +1168,7 @@ def follow_table(
                 truncated,
                 s_next,
             )
-        paid = r_env + r_task
+        paid = r_env + r_task if joint else r_env
         if binarize_rewards:
             share = (paid - lowest) / span if span > 0.0 else 0.0
             hurdle = _random(agent_block, agent_at) if 0.0 < share < 1.0 else 0.5

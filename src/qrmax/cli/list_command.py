@@ -6,7 +6,7 @@ for each name, as `qrmax list KIND` is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -67,6 +67,21 @@ def _list_as_json(kinds: tuple[str, ...]) -> None:
     print_json({key: value for each in kinds for key, value in names[each].items()})
 
 
+def _by_folder(names: Sequence[str]) -> Iterator[str]:
+    """Names with those in a folder together.
+
+    >>> list(_by_folder(["paper/table1", "paper/table4", "smoke"]))
+    ['smoke', 'paper/{table1, table4}']
+    """
+    folders: dict[str, list[str]] = {}
+    for name in names:
+        folder, slash, own = name.rpartition("/")
+        folders.setdefault(folder + slash, []).append(own)
+    yield from folders.pop("", [])
+    for folder, own_names in folders.items():
+        yield f"{folder}{{{', '.join(own_names)}}}"
+
+
 def _overview() -> None:
     """All names on a screen, and what to type next."""
     from qrmax.agents.registry import agent_names
@@ -85,20 +100,19 @@ def _overview() -> None:
     ]
     own = [name for name in tasks if "/" not in name]
     others = len(tasks) - len(own)
-    short = [name for name in agent_names() if not name.endswith("-published")]
-    published = len(agent_names()) - len(short)
-    paired = [
-        f"{name}(-rm)" if f"{name}-rm" in short else name
-        for name in short
-        if name.removesuffix("-rm") == name or name.removesuffix("-rm") not in short
-    ]
+    short = [name for name in agent_names() if not name.endswith(("-exact", "-published"))]
+    exact, published = (
+        sum(name.endswith(form) for name in agent_names()) for form in ("-exact", "-published")
+    )
     print_facts(
         {
             f"{len(all_names())} problems": ", ".join(patterns),
             f"{len(maps)} maps": ", ".join(maps),
             f"{len(tasks)} tasks": f"{', '.join(own)}, and {others} of single maps",
-            f"{len(agent_names())} agents": f"{', '.join(paired)}, and {published} *-published",
-            f"{len(study_names())} studies": ", ".join(study_names()),
+            f"{len(agent_names())} agents": (
+                f"{', '.join(_with_variants(short))}, and {exact} *-exact, {published} *-published"
+            ),
+            f"{len(study_names())} studies": ", ".join(_by_folder(study_names())),
         }
     )
     click.echo()
@@ -111,6 +125,19 @@ def _overview() -> None:
             "qrmax sweep smoke": "run a study",
         }
     )
+
+
+def _with_variants(names: Sequence[str]) -> list[str]:
+    """Names, those with and without the ending -rm as one.
+
+    >>> _with_variants(["qrm", "rmax", "rmax-rm"])
+    ['qrm', 'rmax[-rm]']
+    """
+    return [
+        f"{name}[-rm]" if f"{name}-rm" in names else name
+        for name in names
+        if name.removesuffix("-rm") == name or name.removesuffix("-rm") not in names
+    ]
 
 
 def _list_in_full(kinds: tuple[str, ...]) -> None:

@@ -155,9 +155,10 @@ class Rows(NamedTuple):
     """A model of the world with a confidence set around every transition row.
 
     The actions of a state share one list of successors. The `base` value of a state-action pair is
-    0, infinite if the pair is not known, and minus infinity if it must not be taken. `head` and
-    `link` are chains of predecessors as in `EnvModel`; the edge from s to its k-th successor has
-    the number s K + k.
+    an exploration bonus or 0, infinite if the pair is not known, and minus infinity if it must not
+    be taken. The kind of confidence set, `ball`, is one of `confidence_sets.py`. `head` and `link`
+    are chains of predecessors as in `EnvModel`; the edge from s to its k-th successor has the
+    number s K + k.
     """
 
     succ: IntArray  # [s, k]
@@ -165,6 +166,7 @@ class Rows(NamedTuple):
     prob: FloatArray  # [s, a, k]
     reward: FloatArray  # [s, a, k], the mean
     base: FloatArray  # [s, a]
-    radius: FloatArray  # [s, a], of the chi-square ball; 0: the row is certain
+    radius: FloatArray  # [s, a], of the confidence set; 0: the row is certain
     head: IntArray  # [s]
     link: IntArray  # [edge]
+    ball: int  # the kind of confidence set

@@ -4,21 +4,31 @@
     Q(s, q, a) = min(v_max, U_sa (R(s, a, .) + G(q, .)))            v_max while (s, a) is unknown
     V(s, q)    = max_a Q(s, q, a),  0 if (s, q) is terminal
 
-    U_sa W     = max { sum_x p(x) W(x) :  p a distribution on the listed successors of s,
-                                          sum_x (p(x) - P(x))^2 / P(x) <= radius(s, a) }
+    U_sa W     = max { sum_x p(x) W(x) :  p a distribution, |p - P(. | s, a)| <= radius(s, a) }
 
-is the largest expectation in a chi-square ball around the row P(. | s, a). With radius c^2 / n it
-is E_P W + c sd_P(W) / sqrt(n), unless that needs negative probabilities: then the lowest successors
-drop out one after the other. With A the successors that are left, P(A) their probability, and mean
-and variance those of P given A,
+is the largest expectation in a ball around the row P(. | s, a). A `base` value may be added to it,
+such as an exploration bonus. There are three kinds of balls:
+
+    CHI_SQUARE    sum_x (p(x) - P(x))^2 / P(x),  p on the listed successors of s
+    L1            sum_x |p(x) - P(x)|,           p on the listed successors of s
+    L1_ANYWHERE   the same, p on these and on one more that is worth v_max
+
+*Chi-square.* With radius c^2 / n it is E_P W + c sd_P(W) / sqrt(n), unless that needs negative
+probabilities: then the lowest successors drop out one after the other. With A the successors that
+are left, P(A) their probability, and mean and variance those of P given A,
 
     U W = mean_A + sqrt(((1 + radius) P(A) - 1) var_A)
 
 until the best successor alone fits into the ball. (Of successors with P(x) > 0: others have no
-probability anywhere in the ball.) So no value exceeds that of the best successor,
-and U is monotone and non-expansive: the optimistic Bellman operator is a gamma-contraction with one
-fixed point, which backups in any order approach. (A bonus that is merely capped is not monotone,
-and sweeps may cycle.) Nothing depends on the scale of rewards. Radius 0 is the plain expectation.
+probability anywhere in the ball.)
+
+*L1.* Half the radius of probability moves from the worst successors to the best (Strehl and
+Littman, 2008). Mass that may go ANYWHERE goes to v_max, so that values much below v_max drown.
+
+U is monotone and non-expansive: the optimistic Bellman operator is a gamma-contraction with one
+fixed point, which backups in any order approach. (A bonus that depends on values and is merely
+capped is not monotone, and sweeps may cycle.) On the listed successors no value exceeds that of the
+best, and nothing depends on the scale of rewards. Radius 0 is the plain expectation.
 
 Backups go through worklists, one for each machine state, machine layers last first, as in
 `kernels.settle`. NumPy's version is `reference.back_up_confidence_sets`.
@@ -41,9 +51,12 @@ _compiled, _inner = compiled, inner
 NO_EDGE = -1  # as in kernels.py
 _NEGLIGIBLE = 1e-300  # as in kernels.py
 
+CHI_SQUARE, L1, L1_ANYWHERE = BALLS = (0, 1, 2)
+"""Kinds of confidence sets."""
+
 
 @_inner
-def _largest_expectation(prob: FloatArray, worth: FloatArray, size: int, radius: float) -> float:
+def _largest_in_chi_square(prob: FloatArray, worth: FloatArray, size: int, radius: float) -> float:
     """U W, with P and W the first `size` entries of `prob` and `worth`."""
     best, lowest, mean = -np.inf, np.inf, 0.0
     for k in range(size):
@@ -81,10 +94,59 @@ def _largest_expectation(prob: FloatArray, worth: FloatArray, size: int, radius:
 
 
 @_inner
+def largest_in_l1(
+    prob: FloatArray, worth: FloatArray, size: int, radius: float, beyond: float
+) -> float:
+    """U W, with P and W as above; `beyond` is the value of a successor that is not listed."""
+    best, mean = beyond, 0.0
+    for k in range(size):
+        best = max(best, worth[k])
+        mean += prob[k] * worth[k]
+    left, level = 0.5 * radius, -np.inf
+    while left > 0.0:
+        lowest, mass = np.inf, 0.0
+        for k in range(size):
+            if level < worth[k] < lowest:
+                lowest, mass = worth[k], prob[k]
+            elif worth[k] == lowest:
+                mass += prob[k]
+        if lowest >= best:
+            return float(best)
+        moved = min(left, mass)
+        mean += moved * (best - lowest)
+        left -= moved
+        level = lowest
+    return float(min(best, mean))
+
+
+@_inner
+def _fill_by_l1(
+    rows: Rows, gain: FloatArray, optimistic: float, s: int, worth: FloatArray, values: FloatArray
+) -> None:
+    """Q(s, q, .) into `values`, by L1 balls; apart, as one loop for both slows chi-square down."""
+    succ, listed, prob, reward, base, radius = rows[:6]
+    size = listed[s]
+    beyond = optimistic if rows.ball == L1_ANYWHERE else -np.inf
+    for a in range(values.size):
+        if base[s, a] == np.inf:
+            values[a] = optimistic
+        elif base[s, a] == -np.inf:
+            values[a] = -np.inf
+        else:
+            for k in range(size):
+                worth[k] = reward[s, a, k] + gain[succ[s, k]]
+            total = base[s, a] + largest_in_l1(prob[s, a], worth, size, radius[s, a], beyond)
+            values[a] = min(total, optimistic)
+
+
+@_inner
 def fill_row_values(
     rows: Rows, gain: FloatArray, optimistic: float, s: int, worth: FloatArray, values: FloatArray
 ) -> None:
     """Q(s, q, .) into `values`, given G(q, .); `worth` is a buffer for all successors."""
+    if rows.ball != CHI_SQUARE:
+        _fill_by_l1(rows, gain, optimistic, s, worth, values)
+        return
     succ, listed, prob, reward, base, radius = rows[:6]
     size = listed[s]
     for a in range(values.size):
@@ -95,7 +157,7 @@ def fill_row_values(
         else:
             for k in range(size):
                 worth[k] = reward[s, a, k] + gain[succ[s, k]]
-            total = base[s, a] + _largest_expectation(prob[s, a], worth, size, radius[s, a])
+            total = base[s, a] + _largest_in_chi_square(prob[s, a], worth, size, radius[s, a])
             values[a] = min(total, optimistic)
 
 

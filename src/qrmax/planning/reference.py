@@ -19,6 +19,7 @@ from qrmax.planning.arrays import (
     Stages,
     TaskModel,
 )
+from qrmax.planning.confidence_sets import CHI_SQUARE, L1_ANYWHERE
 from qrmax.problems.mdp import TabularMDP
 from qrmax.problems.problem import Problem
 
@@ -198,6 +199,21 @@ def largest_expectation(prob: FloatArray, gain: FloatArray, radius: float) -> fl
     return bound(low)
 
 
+def largest_expectation_in_l1(
+    prob: FloatArray, gain: FloatArray, radius: float, beyond: float = -math.inf
+) -> float:
+    """The largest expectation in an L1 ball around `prob`: from the worst successors to the best.
+
+    `beyond` is the gain of a successor with probability 0, minus infinity for none.
+    """
+    best, left, total = max(float(gain.max()), beyond), radius / 2.0, 0.0
+    for k in np.argsort(gain):
+        moved = min(left, float(prob[k]))
+        left -= moved
+        total += moved * best + (float(prob[k]) - moved) * float(gain[k])
+    return total
+
+
 def back_up_confidence_sets(
     rows: Rows, task: TaskModel, done: BoolArray, gamma: float, optimistic: float, value: FloatArray
 ) -> FloatArray:
@@ -214,6 +230,11 @@ def back_up_confidence_sets(
         if rows.base[s, a] < np.inf:
             count, radius = rows.listed[s], float(rows.radius[s, a])
             ahead = rows.reward[s, a, :count] + gain[q, rows.succ[s, :count]]
-            worth = largest_expectation(rows.prob[s, a, :count], ahead, radius)
+            prob = rows.prob[s, a, :count]
+            if rows.ball == CHI_SQUARE:
+                worth = largest_expectation(prob, ahead, radius)
+            else:
+                beyond = optimistic if rows.ball == L1_ANYWHERE else -math.inf
+                worth = largest_expectation_in_l1(prob, ahead, radius, beyond)
             table[q, s, a] = min(optimistic, float(rows.base[s, a]) + worth)
     return np.where(done, 0.0, table.max(axis=2))

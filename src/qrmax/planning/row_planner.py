@@ -43,6 +43,7 @@ class RowPlanner:
         optimistic: the value of whatever is unknown, an upper bound on all values.
         tolerance: changes of a value by less, relative to it, are not propagated.
         initial: the value of pairs without a backup; by default `optimistic`.
+        ball: the kind of confidence set, one of `confidence_sets.BALLS`.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class RowPlanner:
         optimistic: float,
         tolerance: float,
         initial: float | None = None,
+        ball: int = confidence_sets.CHI_SQUARE,
     ) -> None:
         n_states = len(seen.listed)
         pairs = (n_task_states, n_states)
@@ -67,6 +69,7 @@ class RowPlanner:
             radius=np.zeros(seen.n.shape),
             head=np.empty(0, dtype=np.int32),
             link=np.empty(0, dtype=np.int32),
+            ball=ball,
         )
         self.task = TaskModel(
             label=np.arange(n_states, dtype=np.int32),
@@ -207,11 +210,8 @@ class RowPlanner:
 
     def restore(self, seen: Seen, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Resume from a snapshot, with the counts that it belongs to."""
-        rows = self.rows._replace(
-            succ=seen.outcome,
-            listed=seen.listed,
-            **{name: arrays[name].copy() for name in SAVED},
-        )
+        saved: dict[str, Any] = {name: arrays[name].copy() for name in SAVED}
+        rows = self.rows._replace(succ=seen.outcome, listed=seen.listed, **saved)
         task = TaskModel(*(arrays[f"task.{name}"].copy() for name in TaskModel._fields))
         value, done = arrays["value"].copy(), arrays["done"].copy()
         self._check_rows(rows, seen)
@@ -234,12 +234,15 @@ class RowPlanner:
             if getattr(rows, name).shape != seen.n.shape:
                 raise ModelError(f"{name}: another shape than the visit counts")
         snapshot_checks.check_factor("rows", rows.prob, rows.reward)
-        if not np.isfinite(rows.reward).all() or not np.isin(rows.base, [0.0, np.inf]).all():
-            raise ModelError("rows.reward or rows.base: not a number, or infinite")
+        most = snapshot_checks.MAX_VALUE
+        if not np.isfinite(rows.reward).all():
+            raise ModelError("rows.reward: not a number, or infinite")
+        if not ((rows.base == np.inf) | (rows.base >= 0.0) & (rows.base <= most)).all():
+            raise ModelError("rows.base: not a bonus")
         beyond = np.arange(rows.prob.shape[2]) >= seen.listed[:, None]
         if (rows.prob.swapaxes(1, 2)[beyond] != 0.0).any():
             raise ModelError("rows.prob: a probability of a successor that is not listed")
-        if not ((rows.radius >= 0.0) & (rows.radius <= snapshot_checks.MAX_VALUE)).all():
+        if not ((rows.radius >= 0.0) & (rows.radius <= most)).all():
             raise ModelError("rows.radius: not a radius")
         listed = (np.arange(rows.succ.shape[1]) < seen.listed[:, None]).ravel()
         snapshot_checks.check_links(rows.head, rows.link, len(listed))

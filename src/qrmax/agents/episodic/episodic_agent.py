@@ -262,6 +262,18 @@ class EpisodicAgent(Tabular):
             self._best.outdated = True
             self._best.settled[:] = -1
 
+    def _task_arrays(self) -> dict[str, NDArray[Any]]:
+        """The machine's transitions and rewards, as far as they have been read."""
+        return {"next_state": self.task.next_state, "reward": self.task.reward}
+
+    def _restore_task(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over the machine's transitions and rewards."""
+        next_state = arrays["task.next_state"]
+        if not ((next_state >= 0) & (next_state < len(self.done))).all():
+            raise ModelError(f"a machine state is not one of 0 to {len(self.done) - 1}")
+        self.task.next_state[:] = next_state
+        self.task.reward[:] = arrays["task.reward"]
+
     def _check_paid(self, seen: Seen) -> None:
         """Refuse counts without a Beta posterior: sampling from it would never end."""
         if self.binarize_rewards and not ((seen.rho >= 0.0) & (seen.rho <= seen.n)).all():

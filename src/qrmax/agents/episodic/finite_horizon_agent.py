@@ -102,7 +102,7 @@ class FiniteHorizon(EpisodicAgent):
         parts = {
             "seen": self.seen.arrays._asdict(),
             "belief": _growing_last(self.plan.belief)._asdict(),
-            "task": {"next_state": self.task.next_state, "reward": self.task.reward},
+            "task": self._task_arrays(),
             "stages": {"ahead": stages.ahead, "beyond": stages.beyond},
             "episode": self._episode_arrays(),
         }
@@ -114,11 +114,7 @@ class FiniteHorizon(EpisodicAgent):
         kept = Belief(*(arrays[f"belief.{name}"].copy() for name in Belief._fields))
         belief = _growing_last(kept)
         self._check_belief(belief)
-        next_state = arrays["task.next_state"]
-        if not ((next_state >= 0) & (next_state < len(self.done))).all():
-            raise ModelError(f"a machine state is not one of 0 to {len(self.done) - 1}")
-        self.task.next_state[:] = next_state
-        self.task.reward[:] = arrays["task.reward"]
+        self._restore_task(arrays)
         self.plan.belief = belief
         self.plan.stages.ahead[:] = arrays["stages.ahead"]
         self.plan.stages.beyond[:] = arrays["stages.beyond"]

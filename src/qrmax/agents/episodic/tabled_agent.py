@@ -4,7 +4,9 @@
 one plan to the next. A step may also record, for the next plan, that x was visited at stage h
 (`visits`), or renew the exploration bonus of (x, a) at stage h alone (`bonus`).
 
-Memory is O(H|S||Q||A|). Pairs x = (s, q) only: none of these agents knows the machine.
+Memory is O(H|S||Q||A|). The table is of pairs x = s |Q| + q. So are the counts and the visits of a
+stage, but for an agent that knows the machine, which counts world states x = s. Bonuses that are
+renewed on the way are of pairs only.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class TabledAgent(EpisodicAgent):
     beside_loop: ClassVar[tuple[str, ...]] = ("begin_episode", "plan_episode", "bonus_rule")
     counts_visits: ClassVar[bool] = False  # of each stage
     renews_bonus: ClassVar[bool] = False  # at the stage that is visited
+    doubles: ClassVar[bool] = False  # whether it plans when a visit count is a power of two
 
     def __init__(
         self,
@@ -48,8 +51,8 @@ class TabledAgent(EpisodicAgent):
         experience: Experience,
     ) -> None:
         super().__init__(sizes, config, rng, experience)
-        horizon, (n_x, actions) = config.horizon, self.seen.arrays.n.shape
-        values = make_table(horizon, n_x, actions)
+        horizon, n_x = config.horizon, len(self.seen.arrays.n)
+        values = make_table(horizon, sizes.states * sizes.task_states, sizes.actions)
         self.v_max = largest_returns(horizon, config.gamma, config.r_span)
         self.table = step_loops.StageTable(
             values=values,
@@ -57,6 +60,7 @@ class TabledAgent(EpisodicAgent):
             bonus=np.zeros_like(values) if self.renews_bonus else np.empty((0, 0, 0)),
             v_max=self.v_max,
             rule=self.bonus_rule(),
+            doubles=self.doubles,
         )
         self.table.values[:] = self.v_max[:, None, None]
         if self.renews_bonus:
@@ -68,8 +72,8 @@ class TabledAgent(EpisodicAgent):
 
     def act(self, s: int, q: int) -> int:
         """Act greedily at this stage; ties are broken uniformly at random."""
-        _, x = self.place(s, q)
-        return among_best(self.table.values[self.stage, x].tolist(), 0.0, self.rng)
+        values = self.table.values[self.stage, s * self.sizes.task_states + q]
+        return among_best(values.tolist(), 0.0, self.rng)
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition, at this stage."""
@@ -106,12 +110,16 @@ class TabledAgent(EpisodicAgent):
             kept["visits"] = self.table.visits
         if self.renews_bonus:
             kept["bonus"] = self.table.bonus
-        seen = self.seen.arrays._asdict()
-        return named_arrays({"seen": seen, "table": kept, "episode": self._episode_arrays()})
+        parts = {"seen": self.seen.arrays._asdict(), "table": kept}
+        if not self.joint:
+            parts["task"] = self._task_arrays()
+        return named_arrays(parts | {"episode": self._episode_arrays()})
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over counts and table."""
         self._restore_episode(arrays)
+        if not self.joint:
+            self._restore_task(arrays)
         for name in ("values", "visits", "bonus"):
             if f"table.{name}" in arrays:
                 getattr(self.table, name)[:] = arrays[f"table.{name}"]

@@ -3,7 +3,9 @@
     n, tau, rho    by (s, a), of the world: counts that go on, with one successor list per state
     n, tau, rho    by (q, s'), of the machine: known after `t_task` samples, one if it is given
 
-With `task_by` = "label" those of the machine are by (q, label): see `arrivals.py`.
+With `task_by` = "label" those of the machine are by (q, label): see `arrivals.py`. A `joint` agent
+has pairs (s, q) for states of the world, numbered s |Q| + q, whose transitions have all rewards,
+and a machine of one state that pays nothing: the product, with the same methods.
 
 A state-action pair is unknown, and has the value v_max, while n < t_min(t) (`replanning.py`). The
 others have a transition row (`transition_rows.py`), which a subclass estimates or samples. The
@@ -22,7 +24,7 @@ observed are worth 0.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -55,7 +57,7 @@ from qrmax.empirical.counts import FOR_EVER, Counts
 from qrmax.empirical.successors import Seen, Successors
 from qrmax.errors import ModelError, check_choice, check_count
 from qrmax.planning.arrays import FloatArray, IntArray, Rows
-from qrmax.planning.confidence_sets import settle_rows
+from qrmax.planning.confidence_sets import CHI_SQUARE, settle_rows
 from qrmax.planning.finite_horizon import NO_LIMIT
 from qrmax.planning.row_planner import RowPlanner
 from qrmax.problems.simulator import Step
@@ -68,18 +70,13 @@ MEAN, OPTIMISTIC = RECOMMENDED = ("mean", "optimistic")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RevisingConfig(Optimism, AgentConfig):
-    """Settings of the agents that revise their estimates for ever."""
+class RowConfig(Optimism, AgentConfig):
+    """Settings of the agents with transition rows that are revised for ever."""
 
     from_rewards = ("r_max",)
-    newer: ClassVar[tuple[str, ...]] = ("task_by", "freeze_after", "recommend")
 
     t_min: int = 3  # samples before a state-action pair counts as known, at first
-    growth: int = 10_000  # steps after which that is one more, and each time they double; 0: never
-    freeze_after: int = 0  # samples of a state-action pair after which no more count; 0: all do
-    recommend: str = MEAN  # the policy to be judged by: greedy on the mean or optimistic model
     t_task: int = 1  # samples before (q, s') counts as known
-    task_by: str = STATE  # what the machine's samples are counted by: state or label
     r_max: float = 1.0  # the largest reward of a step
     v_max: float | None = None  # value of unknown pairs; None: r_max / (1 - gamma)
     tolerance: float = 1e-5  # changes below this, relative to the value, are not planned with
@@ -87,12 +84,47 @@ class RevisingConfig(Optimism, AgentConfig):
     def __post_init__(self) -> None:
         AgentConfig.__post_init__(self)
         check_count("t_min", self.t_min)
+        check_count("t_task", self.t_task)
+        self.check_optimism()
+
+    @property
+    def trusts_one_sample(self) -> bool:
+        """Whether the machine is assumed to be deterministic."""
+        return self.t_task == 1
+
+    @property
+    def grows_from(self) -> int:
+        """The steps after which `t_min` is one more, and each time they double; 0: never."""
+        return 0
+
+    @property
+    def freezes_after(self) -> int:
+        """The samples of a state-action pair after which no more of it count."""
+        return FOR_EVER
+
+    @property
+    def recommends_optimistically(self) -> bool:
+        """Whether the recommended policy is greedy on the optimistic model."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RevisingConfig(RowConfig):
+    """Settings of the agents whose threshold grows, with parts that can be switched off."""
+
+    newer: ClassVar[tuple[str, ...]] = ("task_by", "freeze_after", "recommend")
+
+    growth: int = 10_000  # steps after which t_min is one more, and each time they double; 0: never
+    freeze_after: int = 0  # samples of a state-action pair after which no more count; 0: all do
+    recommend: str = MEAN  # the policy to be judged by: greedy on the mean or optimistic model
+    task_by: str = STATE  # what the machine's samples are counted by: state or label
+
+    def __post_init__(self) -> None:
+        RowConfig.__post_init__(self)
         check_count("growth", self.growth, at_least=0)
         check_count("freeze_after", self.freeze_after, at_least=0)
         check_choice("recommend", self.recommend, RECOMMENDED)
-        check_count("t_task", self.t_task)
         check_choice("task_by", self.task_by, TASK_BY)
-        self.check_optimism()
 
     @property
     def reads_labels(self) -> bool:
@@ -100,42 +132,60 @@ class RevisingConfig(Optimism, AgentConfig):
         return self.task_by == LABEL
 
     @property
-    def trusts_one_sample(self) -> bool:
-        """Whether the machine is assumed to be deterministic."""
-        return self.t_task == 1
+    def grows_from(self) -> int:
+        """The steps after which `t_min` is one more, and each time they double; 0: never."""
+        return self.growth
+
+    @property
+    def freezes_after(self) -> int:
+        """The samples of a state-action pair after which no more of it count."""
+        return self.freeze_after or FOR_EVER
+
+    @property
+    def recommends_optimistically(self) -> bool:
+        """Whether the recommended policy is greedy on the optimistic model."""
+        return self.recommend == OPTIMISTIC
 
 
 class RevisingAgent(Tabular):
     """An agent with counts of both factors that go on, rows to plan with, and a clock."""
 
-    config: RevisingConfig
+    config: RowConfig
 
     factored = True
-    loop = staticmethod(step_loops.explore_rows)
-    beside_loop = (  # called when it replans
+    joint: ClassVar[bool] = False  # whether it learns a model of pairs (s, q)
+    alphas: ClassVar[FloatArray] = ALPHAS  # to choose from
+    first_alpha: ClassVar[float] = FIRST_ALPHA
+    loop: ClassVar[Callable[..., Any]] = staticmethod(step_loops.explore_rows)
+    beside_loop: ClassVar[tuple[str, ...]] = (  # called when it replans
         *("estimate", "retune", "next_due", "fill_means", "shrinkage"),
         *("watched", "expect"),
     )
-    kernels = (settle_rows,)
+    kernels: ClassVar[tuple[Callable[..., Any], ...]] = (settle_rows,)
     quick_settings = MappingProxyType({"t_min": 2})
 
     def __init__(
-        self, sizes: Sizes, config: RevisingConfig, rng: Stream, experience: Experience
+        self, sizes: Sizes, config: RowConfig, rng: Stream, experience: Experience
     ) -> None:
         super().__init__(sizes, config, rng, experience)
-        states, task_states, actions = sizes
+        self.model_sizes = Sizes(sizes.states * sizes.task_states, 1, sizes.actions)
+        self.model_sizes = self.model_sizes if self.joint else sizes
+        states, task_states, actions = self.model_sizes
         self.seen = Successors(states, actions, by_successor=True)
-        known_after = 1 if self.knows_machine else FOR_EVER
+        self.sure = self.joint or self.knows_machine  # of the machine after one sample
         self.arrivals = Arrivals(
-            states, task_states, threshold=known_after, by_label=config.task_by == LABEL
+            states,
+            task_states,
+            threshold=1 if self.sure else FOR_EVER,
+            by_label=config.reads_labels,
         )
         self.task = self.arrivals.task
-        self.t_task = 1 if self.knows_machine else config.t_task
+        self.t_task = 1 if self.sure else config.t_task
         self.planner = self._make_planner(config.optimistic)
         self.counted = np.zeros((states, actions), dtype=np.int32)  # n of the rows planned with
-        self.alpha = FIRST_ALPHA
+        self.alpha = self.first_alpha
         self.t = 0  # steps
-        self.freeze_after = config.freeze_after or FOR_EVER
+        self.freeze_after = config.freezes_after
         self.threshold = self._threshold_at(0)
         self.due = self.next_due(0)
         self._changed = np.empty(states, dtype=np.int32)
@@ -144,26 +194,43 @@ class RevisingAgent(Tabular):
     def _make_planner(self, optimistic: float, initial: float | None = None) -> RowPlanner:
         return RowPlanner(
             self.seen.arrays,
-            self.sizes.task_states,
+            self.model_sizes.task_states,
             gamma=self.config.gamma,
             optimistic=optimistic,
             tolerance=self.config.tolerance,
             initial=initial,
+            ball=self.ball,
         )
+
+    @property
+    def ball(self) -> int:
+        """The kind of confidence set around a row."""
+        return CHI_SQUARE
+
+    def place(self, s: int, q: int) -> tuple[int, int]:
+        """The world state and the machine state that (s, q) is in the model."""
+        return (s * self.sizes.task_states + q, 0) if self.joint else (s, q)
 
     # --- an episode
 
     def act(self, s: int, q: int) -> int:
         """Act greedily; ties are broken uniformly at random."""
-        return among_best(self.planner.q_at(s, q).tolist(), self.config.slack, self.rng)
+        values = self.planner.q_at(*self.place(s, q))
+        return among_best(values.tolist(), self.config.slack, self.rng)
 
     def update(self, s: int, q: int, a: int, step: Step) -> None:
         """Learn from one transition."""
         self._best = None
         self.t += 1
-        news = self._count(s, a, step.s, step.r_env)
-        news = self.arrivals.enter(self.planner, step.s, step.label) or news
-        news = self._learn_task(step, self.experience(q, step)) or news
+        (x, _), (x_next, _) = self.place(s, q), self.place(step.s, step.q)
+        if self.joint:
+            news = self._count(x, a, x_next, step.r_env + step.r_task)
+            task_steps: Sequence[TaskStep] = (TaskStep(0, 0, 0.0, step.terminated),)
+        else:
+            news = self._count(x, a, x_next, step.r_env)
+            news = self.arrivals.enter(self.planner, x_next, step.label) or news
+            task_steps = self.experience(q, step)
+        news = self._learn_task(x_next, task_steps, world_ended=step.world_ended) or news
         if self.t >= self.due:
             self.due = self.next_due(self.t)
             self.threshold = self._threshold_at(self.t)
@@ -177,11 +244,11 @@ class RevisingAgent(Tabular):
 
     def _threshold_at(self, t: int) -> int:
         """The samples before a state-action pair counts as known, after t steps."""
-        return min(threshold_at(t, self.config.t_min, self.config.growth), self.freeze_after)
+        return min(threshold_at(t, self.config.t_min, self.config.grows_from), self.freeze_after)
 
     def next_due(self, t: int) -> int:
         """The time of the next timed replanning."""
-        return next_due(t, self.config.growth)
+        return next_due(t, self.config.grows_from)
 
     def retune(self) -> None:
         """Estimate alpha again, and every row with it: the threshold may have grown, too."""
@@ -224,10 +291,10 @@ class RevisingAgent(Tabular):
             self.counted[s, a] = NOT_COUNTED
         return news
 
-    def _learn_task(self, step: Step, task_steps: Sequence[TaskStep]) -> bool:
-        """Learn the machine's transitions on arriving somewhere; returns whether to replan."""
-        news, s, arrivals, planner = False, step.s, self.arrivals, self.planner
-        place, ended = arrivals.place.item(s), step.world_ended
+    def _learn_task(self, s: int, task_steps: Sequence[TaskStep], *, world_ended: bool) -> bool:
+        """Learn the machine's transitions on arriving in s; returns whether to replan."""
+        news, arrivals, planner = False, self.arrivals, self.planner
+        place = arrivals.place.item(s)
         for q, q_next, r_task, terminated in task_steps:
             if not self.task.is_known(q, place):
                 surprise = not planner.is_as_estimated(q, s, q_next, r_task)
@@ -237,7 +304,7 @@ class RevisingAgent(Tabular):
                 if surprise and n >= self.t_task and (n == self.t_task or first or not n & (n - 1)):
                     arrivals.learn(planner, q, s)
                     news = True
-            if terminated and arrivals.finish(planner, s, q_next, world_ended=ended):
+            if terminated and arrivals.finish(planner, s, q_next, world_ended=world_ended):
                 news = True  # never on truncation
         return news
 
@@ -256,18 +323,7 @@ class RevisingAgent(Tabular):
             planner.rows,
             planner.tables,
             planner.task,
-            step_loops.RowCounting(
-                *self.seen.arrays,
-                *self.task.counts,
-                self.arrivals.place,
-                threshold=self.threshold,
-                freeze_after=self.freeze_after,
-                watched=self.watched,
-                t_task=self.t_task,
-                counterfactual=self.knows_machine,
-                optimistic=planner.rules.optimistic,
-                slack=self.config.slack,
-            ),
+            self.row_counting(),
             *self.numbers(simulator),
             limit,
             self.due - self.t,
@@ -277,6 +333,22 @@ class RevisingAgent(Tabular):
             return FastForwardResult(taken.steps, None)
         self.t -= 1
         return FastForwardResult(taken.steps, as_transition(taken, simulator))
+
+    def row_counting(self) -> step_loops.RowCounting:
+        """The counters for the compiled loop."""
+        return step_loops.RowCounting(
+            *self.seen.arrays,
+            *self.task.counts,
+            self.arrivals.place,
+            threshold=self.threshold,
+            freeze_after=self.freeze_after,
+            watched=self.watched,
+            t_task=self.t_task,
+            counterfactual=self.sure,
+            joint=self.joint,
+            optimistic=self.planner.rules.optimistic,
+            slack=self.config.slack,
+        )
 
     # --- the result
 
@@ -290,13 +362,13 @@ class RevisingAgent(Tabular):
 
         On the mean model minus infinity for actions that must not be recommended, 0 if none may be.
         """
-        if self.config.recommend == OPTIMISTIC:
-            return self.planner.q
+        if self.config.recommends_optimistically:
+            return self.planner.q.reshape(self.sizes)
         if self._best is None:
             self._best = self._plan_on_means()
         table = self._best.q.copy()
         table[(self._best.rows.base == -np.inf).all(axis=1)] = 0.0
-        return table
+        return table.reshape(self.sizes)
 
     def _plan_on_means(self) -> RowPlanner:
         """A plan on the posterior means."""
@@ -357,11 +429,11 @@ class RevisingAgent(Tabular):
         if not ((counted >= NOT_COUNTED) & (counted <= self.seen.arrays.n)).all():
             raise ModelError("rows.counted: more samples than visits")
         self.alpha = float(arrays["rows.alpha"][0])
-        if self.alpha not in ALPHAS:
-            raise ModelError(f"rows.alpha is {self.alpha}; allowed: {ALPHAS.tolist()}")
+        if self.alpha not in self.alphas:
+            raise ModelError(f"rows.alpha is {self.alpha}; allowed: {self.alphas.tolist()}")
         t, due = int(arrays["clock.t"][0]), int(arrays["clock.due"][0])
         uncounted = t - self.samples
-        fits = uncounted >= 0 if self.config.freeze_after else uncounted == 0
+        fits = uncounted == 0 or (uncounted > 0 and self.freeze_after < FOR_EVER)
         if not fits or not t < due <= self.next_due(t):
             raise ModelError(f"clock: {t} steps of {self.samples} counted, planning at {due}")
         if (self.seen.arrays.n > self.freeze_after).any():
