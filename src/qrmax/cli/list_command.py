@@ -110,7 +110,7 @@ def _overview() -> None:
             f"{len(maps)} maps": ", ".join(maps),
             f"{len(tasks)} tasks": f"{', '.join(own)}, and {others} of single maps",
             f"{len(agent_names())} agents": (
-                f"{', '.join(_with_variants(short))}, and {exact} *-exact, {published} *-published"
+                f"{', '.join(_with_variants(short))}, {exact} *-exact, {published} *-published"
             ),
             f"{len(study_names())} studies": ", ".join(_by_folder(study_names())),
         }
