@@ -109,5 +109,5 @@ def _in_units(coordinates: FloatArray) -> FloatArray:
 
 
 def _keys(units: FloatArray) -> NDArray[np.int64]:
-    """Whole numbers that are equal for equal units, up to rounding errors."""
+    """Integers that are equal for equal units, up to rounding errors."""
     return np.floor(units + _OFF_CENTRE).astype(np.int64)

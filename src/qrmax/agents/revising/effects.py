@@ -74,7 +74,7 @@ class Law(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """Where displacements lead."""
+    """Successors by displacement, and what is known of the ways there."""
 
     to: IntArray  # [s, j]: a state, or -1
     slot: IntArray  # [s, j]: its place in the successor list of s, or -1

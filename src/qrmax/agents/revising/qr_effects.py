@@ -143,7 +143,7 @@ class QREffects(QRUCB):
 
     @property
     def watched(self) -> int:
-        """Whatever is new is news."""
+        """Every new successor is news."""
         return 0
 
     def expect(self, s: int, x: int) -> None:
