@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -799,6 +800,8 @@ def test_runs_come_seed_by_seed(folder: Path) -> None:
 # --- plain data, and ids
 
 
+built_in = cache(qrmax.load_study)
+
 OWN_PROTOCOLS = {"samples/random"}  # studies with settings of their own
 IN_PROTOCOLS = [
     (name, protocol)
@@ -811,7 +814,7 @@ IN_PROTOCOLS = [
 
 @pytest.mark.parametrize(("name", "protocol"), IN_PROTOCOLS)
 def test_a_study_comes_back_from_plain_data_and_from_json(name: str, protocol: str) -> None:
-    study = qrmax.load_study(name, protocol)
+    study = built_in(name, protocol)
     assert study.protocol == protocol
     assert Study.of(study.as_data()) == study
     assert Study.of(json.loads(json.dumps(study.as_data()))) == study
@@ -914,7 +917,7 @@ def test_these_ids_are_those_of_folders_that_exist(folder: Path) -> None:
     """Another hash would have all results so far run again, but for names changed on purpose."""
     runs = parsed(folder, GOOD).runs()
     assert [golden.identity(run) for run in runs] == ["9a57fd6f5bf4077f", "9ef51fcb7fe28446"]
-    first: RunSpec = next(qrmax.load_study("paper/table4", "as-published").runs())
+    first: RunSpec = next(built_in("paper/table4", "as-published").runs())
     assert first.id == "634b0927ceffdbaa"
 
 
@@ -927,7 +930,7 @@ def test_the_default_rule_of_continuous_problems_is_success(folder: Path) -> Non
 
 
 def test_all_runs_of_table_4_have_ids_of_their_own() -> None:
-    study = qrmax.load_study("paper/table4", "as-published")
+    study = built_in("paper/table4", "as-published")
     assert len(study) == 2700
     others = [qrmax.load_study("paper/table4", name) for name in ("exact", "as-described")]
     runs = [run for each in (study, *others) for run in each.runs()]
@@ -936,9 +939,7 @@ def test_all_runs_of_table_4_have_ids_of_their_own() -> None:
 
 @pytest.mark.parametrize("protocol", protocol_names())
 def test_the_built_in_studies_are_of_the_size_that_they_should_have(protocol: str) -> None:
-    sizes = {
-        name: len(qrmax.load_study(name, protocol)) for name, of in IN_PROTOCOLS if of == protocol
-    }
+    sizes = {name: len(built_in(name, protocol)) for name, of in IN_PROTOCOLS if of == protocol}
     expected = {
         "paper/bucket": 6 * 11 * 10,
         "paper/bucket-sizes": 2 * 9 * 10,
@@ -961,7 +962,7 @@ def test_the_built_in_studies_are_of_the_size_that_they_should_have(protocol: st
 
 
 def test_as_published_is_what_the_published_numbers_were_made_with() -> None:
-    study = qrmax.load_study("paper/table4", "as-published")
+    study = built_in("paper/table4", "as-published")
     assert study.training == {
         "max_steps": 20_000_000,
         "evaluate_every": 250,
@@ -995,7 +996,7 @@ def test_as_published_is_what_the_published_numbers_were_made_with() -> None:
 
 
 def test_as_published_has_the_published_rules_of_the_baselines_as_well() -> None:
-    study = qrmax.load_study("paper/table6", "as-published")
+    study = built_in("paper/table6", "as-published")
     agents = {cell.label: cell.agent for cell in study.cells}
     for name in ("qrmax", "rmax", "ucbvi-sb", "ucbvi-b", "ucbvi-h"):
         assert agents[name] == f"{name}-published"
@@ -1012,7 +1013,7 @@ SLIPS = {"slip": 0.2, "slips": None, "decorations_terminate": True, "max_episode
 
 
 def test_as_described_is_what_the_text_of_the_paper_says() -> None:
-    study = qrmax.load_study("paper/table4", "as-described")
+    study = built_in("paper/table4", "as-described")
     assert study.training == {
         "max_steps": 2_000_000,
         "evaluate_every": 5000,
@@ -1032,7 +1033,7 @@ def test_as_described_is_what_the_text_of_the_paper_says() -> None:
 
 
 def test_exact_judges_all_learners_by_one_yardstick() -> None:
-    study = qrmax.load_study("paper/table6", "exact")
+    study = built_in("paper/table6", "exact")
     assert study.training == {
         "max_steps": 2_000_000,
         "evaluate_every": 1000,
@@ -1063,7 +1064,7 @@ def test_exact_judges_all_learners_by_one_yardstick() -> None:
     ],
 )
 def test_horizons_are_those_of_the_paper_or_of_its_rule(protocol: str, horizons: list[int]) -> None:
-    study = qrmax.load_study("paper/table6", protocol)
+    study = built_in("paper/table6", protocol)
     for label in ("ucbvi-sb", "ucbvi-b", "ucbvi-h", "psrl", "opsrl", "ucbvi-b-rm", "psrl-rm"):
         cells = [cell for cell in study.cells if cell.label == label]
         assert [cell.settings["horizon"] for cell in cells] == horizons
