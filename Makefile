@@ -24,12 +24,11 @@ demo: $(INSTALLED)  ## install, then train four learners on an Office task and c
 
 # The tests start hundreds of processes: without bytecode on the disk each would compile the library.
 # Kernels are compiled beside the checks, which keep one core busy, so that no two test processes compile the same one.
-# The tests of Ray mostly wait: they begin first.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_INSTALLED)  ## install, then check, tests and doctests
 	@PYTHONPATH=tests $(BIN)/python tests/compile_ahead.py & kernels=$$!; \
 	    $(MAKE) --no-print-directory check; checked=$$?; wait $$kernels && exit $$checked
-	$(BIN)/python -m pytest tests/studies/test_ray.py tests src --numprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests -m small_enough_without_jit --numprocesses 2
 
 check: $(DEV_INSTALLED)  ## ruff, ruff format, mypy strict, import rules
