@@ -207,7 +207,7 @@ def test_a_teleport_is_learned_once_it_was_tried() -> None:
 
 
 def test_rewards_of_actions_are_tried_everywhere() -> None:
-    """Where reward depends on more than the state reached, the law does not tell it."""
+    """Rewards that depend on more than the state reached are not told by the law."""
     problem = errand(cells=12, limit=30)
     agent = learned(problem, 100)
     assert agent.paid_by_arrival

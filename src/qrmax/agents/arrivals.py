@@ -26,7 +26,7 @@ from qrmax.errors import AgentError, ModelError
 from qrmax.planning.arrays import BoolArray, FloatArray, IntArray, TaskModel
 
 STATE, LABEL = TASK_BY = ("state", "label")
-"""What the counters of the machine tell apart."""
+"""The keys of the machine's counters: states reached, or their labels."""
 
 NOT_VISITED = -1
 

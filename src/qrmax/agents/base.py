@@ -100,7 +100,7 @@ MACHINE_KNOWN, Q_OBSERVED, LABELS_OBSERVED = INFORMATION = (
     "q observed",
     "q and labels observed",
 )
-"""What an agent is told of the task, besides the rewards."""
+"""Levels of information on the task, besides the rewards."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
