@@ -16,7 +16,7 @@ from qrmax.agents.episodic.beliefs import Prior, draw_posterior
 from qrmax.agents.episodic.finite_horizon_agent import FiniteHorizon
 from qrmax.empirical.successors import Successors
 from qrmax.planning.arrays import Belief
-from qrmax.planning.finite_horizon import make_belief
+from qrmax.planning.finite_horizon import make_belief, stage_values
 from small_problems import errand
 from small_runs import RIGHT, corridor
 
@@ -274,6 +274,28 @@ def test_every_episode_has_a_draw_of_its_own(name: str) -> None:
         drawn_rewards.append(agent.plan.belief.reward[tried].copy())
     assert not np.array_equal(drawn_rewards[0], drawn_rewards[1])
     assert not np.array_equal(drawn_rewards[1], drawn_rewards[2])
+
+
+@pytest.mark.parametrize("name", ["psrl", "psrl-rm"])
+def test_psrl_assumes_the_best_of_several_models(name: str) -> None:
+    agent = trial(name, errand(), samples=3, horizon=10).play(50).agent
+    assert isinstance(agent, FiniteHorizon)
+    agent.begin_episode(0, 0)
+    n_actions = agent.sizes.actions
+    values, options = np.empty(n_actions), np.empty(3 * n_actions)
+    apart = 0
+    for y, x in np.argwhere(~agent.done):
+        stage_values(agent.plan.belief, agent.plan.stages, 5, y, x, options)
+        stage_values(agent.plan.belief, agent.plan.stages, 5, y, x, values)
+        assert (values == options.reshape(3, n_actions).max(axis=0)).all()
+        apart += len(set(options[::n_actions].tolist())) == 3
+    assert apart  # the three models differ
+
+
+@pytest.mark.parametrize("name", ["psrl", "psrl-rm"])
+def test_compiled_steps_with_several_models_are_those_in_python(name: str) -> None:
+    slow, fast = (trial(name, errand(), samples=3, horizon=10) for _ in range(2))
+    assert slow.play(300).state() == fast.rush(300).state()
 
 
 def teller(**settings: Any) -> FiniteHorizon:

@@ -15,22 +15,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from qrmax.agents.base import Sizes
 from qrmax.agents.episodic.psrl import PSRL, PSRLConfig
-from qrmax.agents.experience import Experience
-from qrmax.errors import check_count
-from qrmax.seeding import Stream
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OPSRLConfig(PSRLConfig):
     """Settings of OPSRL."""
 
-    samples: int = 8  # B, the models sampled at once
+    newer: ClassVar[tuple[str, ...]] = ()
 
-    def __post_init__(self) -> None:
-        PSRLConfig.__post_init__(self)
-        check_count("samples", self.samples)
+    samples: int = 8  # B, the models sampled at once
 
 
 class OPSRL(PSRL):
@@ -42,9 +36,3 @@ class OPSRL(PSRL):
 
     told_the_machine: ClassVar[str | None] = None
     optimistic_prior = True
-
-    def __init__(
-        self, sizes: Sizes, config: OPSRLConfig, rng: Stream, experience: Experience
-    ) -> None:
-        self.models = config.samples
-        super().__init__(sizes, config, rng, experience)
