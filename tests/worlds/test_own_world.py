@@ -93,6 +93,23 @@ def test_an_installed_world_is_known_by_name_and_a_broken_one_leaves_it_alone(fo
     assert "is the world 'ring'; both need the same name" in told.stdout
 
 
+def test_a_world_under_the_name_of_an_installed_one_is_refused(folder: Path) -> None:
+    install(folder, "ring = own_world:RING\nrung = own_world:RUNG")
+    code = """
+import qrmax, qrmax.errors, own_world
+other = {name: getattr(own_world.RING, name) for name in ("tasks", "make", "options")}
+try:
+    qrmax.register_world(qrmax.World(name="ring", **other))
+except qrmax.errors.ParameterError as error:
+    print(error)
+qrmax.register_world(own_world.RING)
+qrmax.register_world(qrmax.World(name="rung", **other))  # that entry point is broken
+"""
+    done = python(code, cwd=folder)
+    assert done.stdout.startswith("world 'ring': this is the name of another world"), done.stderr
+    assert not done.stderr
+
+
 STUDY = """
 title = "Rings"
 problems = ["own_world:RING/round", { name = "own_world:RING/round", wind = 0.3, label = "windy" }]

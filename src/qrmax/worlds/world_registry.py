@@ -151,6 +151,13 @@ def _load_offered(name: str) -> World[AnyProblem]:
     return world
 
 
+def _offered_as(name: str) -> World[AnyProblem] | None:
+    """The installed world of that name; None if there is none, or if its entry point is broken."""
+    with suppress(PluginError):
+        return _load_offered(name) if name in _offered else None
+    return None
+
+
 def _checked(found: object, where: str) -> World[AnyProblem]:
     if not isinstance(found, World):
         raise PluginError(f"{where}: is {shown(found)}; needed: a qrmax.World")
@@ -159,7 +166,8 @@ def _checked(found: object, where: str) -> World[AnyProblem]:
 
 def _check_name(world: World[AnyProblem]) -> None:
     """Raise a `ParameterError` if names of problems would be ambiguous."""
-    if (known := _known(world.name)) is not None:
+    known = _known(world.name) or _offered_as(world.name)
+    if known is not None and known is not world:
         raise ParameterError(f"world {world.name!r}: {_taken(known)}")
     for name in world_names():
         outer, inner = sorted((name, world.name), key=len)
@@ -174,5 +182,5 @@ def _taken(known: World[AnyProblem]) -> str:
     built_in = known.name in _HOME
     made = getattr(known.make, "__module__", None)
     whose = "a built-in world" if built_in else f"another world, made in module {made!r}"
-    remedy = "" if built_in else ", or replace=True"
+    remedy = ", or replace=True" if known.name in _registered else ""
     return f"this is the name of {whose}; give yours another name{remedy}"
