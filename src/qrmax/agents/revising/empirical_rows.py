@@ -18,7 +18,11 @@ import numpy as np
 
 from qrmax.agents.revising.revising_agent import RevisingAgent, RowConfig
 from qrmax.agents.revising.transition_rows import estimate_rows
+from qrmax.errors import check_choice, check_range
 from qrmax.planning.arrays import FloatArray, IntArray
+
+SEEN, ALL = SUPPORTS = ("seen", "all")
+"""The successors that mass may move to."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +30,21 @@ class EmpiricalRowConfig(RowConfig):
     """Settings of the agents with empirical rows."""
 
     t_min: int = 5  # samples before a state-action pair counts as known
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RadiusConfig(EmpiricalRowConfig):
+    """Settings of the agents with a set of distributions around each row."""
+
+    radius_scale: float = 0.5  # c
+    delta: float = 0.05  # the probability that a row is not in its set
+    support: str = SEEN  # where mass may move: to successors that were seen, or to all states
+
+    def __post_init__(self) -> None:
+        EmpiricalRowConfig.__post_init__(self)
+        check_range("radius_scale", self.radius_scale, at_least=0.0, below=1e100)
+        check_range("delta", self.delta, above=0.0, below=1.0)
+        check_choice("support", self.support, SUPPORTS)
 
 
 class EmpiricalRows(RevisingAgent):

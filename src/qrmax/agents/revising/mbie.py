@@ -50,27 +50,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qrmax.agents.revising.empirical_rows import EmpiricalRowConfig, EmpiricalRows
-from qrmax.errors import check_choice, check_range
+from qrmax.agents.revising.empirical_rows import SEEN, EmpiricalRows, RadiusConfig
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.confidence_sets import L1, L1_ANYWHERE
 
-SEEN, ALL = SUPPORTS = ("seen", "all")
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MBIEConfig(EmpiricalRowConfig):
+class MBIEConfig(RadiusConfig):
     """Settings of MBIE on the product and factored."""
-
-    radius_scale: float = 0.5  # c
-    delta: float = 0.05  # the probability that a row is not in its ball
-    support: str = SEEN  # where mass may move: to successors that were seen, or to all states
-
-    def __post_init__(self) -> None:
-        EmpiricalRowConfig.__post_init__(self)
-        check_range("radius_scale", self.radius_scale, at_least=0.0, below=1e100)
-        check_range("delta", self.delta, above=0.0, below=1.0)
-        check_choice("support", self.support, SUPPORTS)
 
 
 class QRMBIE(EmpiricalRows):

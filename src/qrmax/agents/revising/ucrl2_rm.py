@@ -53,10 +53,10 @@ from numpy.typing import NDArray
 from qrmax.agents import step_loops
 from qrmax.agents.base import AnySimulator, FastForwardResult, Sizes, as_transition
 from qrmax.agents.experience import Experience
-from qrmax.agents.revising.empirical_rows import EmpiricalRowConfig, EmpiricalRows
-from qrmax.agents.revising.mbie import ALL, SEEN, SUPPORTS, log_subsets
+from qrmax.agents.revising.empirical_rows import ALL, SEEN, EmpiricalRows, RadiusConfig
+from qrmax.agents.revising.mbie import log_subsets
 from qrmax.empirical.counts import FOR_EVER
-from qrmax.errors import ModelError, check_choice, check_range
+from qrmax.errors import ModelError
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.extended_value_iteration import TransitionSets, extended_value_iteration
 from qrmax.planning.snapshot_checks import MAX_VALUE
@@ -67,18 +67,10 @@ SWEEPS = 200  # of extended value iteration, at most
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class UCRL2RMConfig(EmpiricalRowConfig):
+class UCRL2RMConfig(RadiusConfig):
     """Settings of UCRL2-RM."""
 
-    radius_scale: float = 0.5  # c
-    delta: float = 0.05  # the probability that some transition is not in its set
     support: str = ALL  # where mass may move: to successors that were seen, or to all states
-
-    def __post_init__(self) -> None:
-        EmpiricalRowConfig.__post_init__(self)
-        check_range("radius_scale", self.radius_scale, at_least=0.0, below=1e100)
-        check_range("delta", self.delta, above=0.0, below=1.0)
-        check_choice("support", self.support, SUPPORTS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
