@@ -215,7 +215,10 @@ def test_times_are_medians_of_what_runs_recorded(swept: tuple[Study, Path]) -> N
         assert float(row["seconds_per_run"]) == of_cell["learning_seconds"].median()
         per_step = [1e6 * s / n for s, n in of_cell.select("learning_seconds", "trained").rows()]
         assert float(row["microseconds_per_step"]) == pytest.approx(statistics.median(per_step))
+        assert float(row["cpu_seconds_per_run"]) == of_cell["cpu_seconds"].median()
         assert int(row["censored"]) == (~of_cell["reached"]).sum()
+    total = runs["cpu_seconds"].sum()
+    assert f"Together the {len(runs)} runs took {total / 60:.3g} CPU minutes." in table.markdown()
     assert "| s per run | µs per step |" in table.markdown()
     everything = records(make_study_table(*swept, "time", by="group").csv())
     assert [row["n"] for row in everything] == ["6", "6", "3", "3"]

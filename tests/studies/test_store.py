@@ -133,6 +133,7 @@ COLUMNS = {
     "options": pl.String,
     "learning_seconds": pl.Float64,
     "total_seconds": pl.Float64,
+    "cpu_seconds": pl.Float64,
     "version": pl.String,
     "commit": pl.String,
     "error": pl.String,
@@ -168,6 +169,7 @@ def test_a_row_says_what_training_says(original: Swept) -> None:
     assert json.loads(row["stop"]) == {"stop": "exact", "in_a_row": 3, "within": 0.05}
     assert (row["status"], row["error"], row["in_study"]) == ("done", None, True)
     assert row["total_seconds"] >= row["learning_seconds"] > 0.0
+    assert row["cpu_seconds"] > 0.0
     assert row["version"] == qrmax.__version__
 
 

@@ -1,4 +1,4 @@
-"""Wall-clock time of runs and of steps, as runs have recorded it."""
+"""Wall-clock and CPU time of runs and of steps, as runs have recorded it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
 NOTE = (
     "Median wall-clock times: seconds of learning in a run, microseconds of learning in a step, "
-    "and seconds of a run with its evaluations. Compilation is not in them. They depend on the "
-    "machine, and on how many runs it executed in parallel. A run that hit its budget has taken "
-    "the time of all its steps."
+    "and seconds of a run with its evaluations; then CPU seconds of the latter. Compilation is not "
+    "in those of learning. All depend on the machine, wall-clock times also on whatever else it "
+    "executed. A run that hit its budget has taken the time of all its steps."
 )
+
+
+TIMES = ("learning_seconds", "total_seconds", "trained")
 
 
 class Times(NamedTuple):
@@ -33,6 +36,7 @@ class Times(NamedTuple):
     learning: float  # seconds of a run
     step: float  # microseconds
     total: float  # seconds of a run, evaluations included
+    cpu: float  # CPU seconds of the same; not a number if runs have recorded none
 
 
 def time_table(
@@ -45,8 +49,8 @@ def time_table(
     """The table of wall-clock times by problem or group, and learner."""
     layout, runs = study_layout(study), own_results(study, folder).filter(status="done")
     named = groups or {problem: (problem,) for problem in study.problems}
-    columns = ("problem", "label", "reached", "learning_seconds", "total_seconds", "trained")
-    rows = runs.select(columns).drop_nulls().rows(named=True)
+    recorded = runs.select("problem", "label", "reached", *TIMES, "cpu_seconds").drop_nulls(TIMES)
+    rows = recorded.rows(named=True)
     cells = {
         (name, label): _times(
             [row for row in rows if row["label"] == label and row["problem"] in problems]
@@ -59,8 +63,12 @@ def time_table(
         notes=(
             f"{made_by(layout.command, *_versions(runs))}; seeds {numbers_as_text(study.seeds)}.",
             NOTE,
+            _together(rows),
         ),
-        head=(by or "problem", "learner", "n", "at budget", "s per run", "µs per step", "s in all"),
+        head=(
+            *(by or "problem", "learner", "n", "at budget"),
+            *("s per run", "µs per step", "s in all", "CPU s in all"),
+        ),
         rows=tuple(
             (name if groups else layout.short_name(name), label, *_texts(times))
             for (name, label), times in cells.items()
@@ -73,12 +81,19 @@ def time_table(
     )
 
 
+def _together(runs: Sequence[dict[str, float]]) -> str:
+    """The CPU time of all runs, if they have recorded it."""
+    spent = [run["cpu_seconds"] for run in runs]
+    if not spent or None in spent:
+        return ""
+    return f"Together the {len(spent)} runs took {sum(spent) / 60.0:.3g} CPU minutes."
+
+
 def _times(runs: Sequence[dict[str, float]]) -> Times | None:
     if not runs:
         return None
-    learning, total, trained = (
-        np.array([run[name] for run in runs], dtype=np.float64)
-        for name in ("learning_seconds", "total_seconds", "trained")
+    learning, total, trained, cpu = (
+        np.array([run[name] for run in runs], dtype=np.float64) for name in (*TIMES, "cpu_seconds")
     )
     return Times(
         n=len(runs),
@@ -86,6 +101,7 @@ def _times(runs: Sequence[dict[str, float]]) -> Times | None:
         learning=float(np.median(learning)),
         step=float(np.median(1e6 * learning / trained)),
         total=float(np.median(total)),
+        cpu=float(np.median(cpu)),
     )
 
 
@@ -96,8 +112,9 @@ def _versions(runs: polars.DataFrame) -> tuple[list[str], list[str]]:
 
 def _texts(times: Times | None) -> tuple[str, ...]:
     if times is None:
-        return ("0", *[ABSENT] * 4)
-    seconds = (f"{value:.3g}" for value in (times.learning, times.step, times.total))
+        return ("0", *[ABSENT] * 5)
+    given = (times.learning, times.step, times.total, times.cpu)
+    seconds = (ABSENT if np.isnan(value) else f"{value:.3g}" for value in given)
     return (str(times.n), str(times.censored), *seconds)
 
 
@@ -108,4 +125,5 @@ def _numbers(times: Times | None) -> dict[str, Field]:
         "seconds_per_run": times.learning if times else None,
         "microseconds_per_step": times.step if times else None,
         "total_seconds_per_run": times.total if times else None,
+        "cpu_seconds_per_run": times.cpu if times and not np.isnan(times.cpu) else None,
     }

@@ -246,9 +246,15 @@ class _UnderWay:
     run: RunSpec
     checkpoint: bytes
     seconds: float = 0.0  # so far
+    cpu_seconds: float = 0.0
     deaths: int = 0  # deaths of workers
     nodes: int = 0  # deaths of nodes
     restarts: int = 0  # after checkpoints that could not be resumed
+
+    @property
+    def timing(self) -> dict[str, float]:
+        """Its times since this sweep began."""
+        return {"total": self.seconds, "cpu": self.cpu_seconds}
 
 
 @dataclass
@@ -374,6 +380,7 @@ class Sweep:
         """Store the report of a run, and resubmit the run if it is unfinished."""
         state = self._under_way[key]
         state.seconds += report.seconds
+        state.cpu_seconds += report.cpu_seconds
         if report.kind == "unfinished":
             self.store.write_checkpoint(key, report.blob)
             state.checkpoint = report.blob
@@ -420,12 +427,12 @@ class Sweep:
         if report.kind != "done":
             self.failed += 1
             error = report.data["error"]
-            self.store.write_failure(state.run, error, timing={"total": state.seconds})
+            self.store.write_failure(state.run, error, timing=state.timing)
             return Failed(state.run, error)
         self.done += 1
         outcome = dict(report.data)
         self._futility.note(state.run, outcome)
-        timing = {"learning": outcome.pop("learning_seconds"), "total": state.seconds}
+        timing = {"learning": outcome.pop("learning_seconds"), **state.timing}
         origin = outcome.pop("made_by")
         self._caution(state.run, outcome.pop("oddity"))
         self.store.write_outcome(state.run, outcome, report.blob, timing=timing, origin=origin)

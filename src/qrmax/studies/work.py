@@ -68,6 +68,7 @@ class Report(NamedTuple):
     data: dict[str, Any]
     blob: bytes = b""
     seconds: float = 0.0  # duration
+    cpu_seconds: float = 0.0  # CPU time of the worker meanwhile, of all its threads
 
 
 def never() -> bool:
@@ -77,7 +78,7 @@ def never() -> bool:
 
 def advance(assignment: Assignment, stop: Callable[[], bool] = never) -> Report:
     """Execute a run until it ends, the time is up, or `stop` returns true."""
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QRMaxWarning)  # the driver has shown them already
         try:
@@ -86,7 +87,9 @@ def advance(assignment: Assignment, stop: Callable[[], bool] = never) -> Report:
             report = Report("damaged", {"error": str(error)})
         except Exception as error:  # no error of a run may end the other runs
             report = Report("failed", {"error": _reason(error)})
-    return report._replace(seconds=time.perf_counter() - began)
+    return report._replace(
+        seconds=time.perf_counter() - began, cpu_seconds=time.process_time() - cpu_began
+    )
 
 
 def _reason(error: Exception) -> str:

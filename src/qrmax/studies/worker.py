@@ -35,8 +35,8 @@ def send_stop(stream: IO[bytes]) -> None:
 
 def receive_report(stream: IO[bytes]) -> Report:
     """Receive the report of a worker; raise an EOFError if it has died."""
-    (kind, data, seconds), blob = _receive(stream)
-    return Report(kind, data, blob, seconds)
+    (kind, data, *times), blob = _receive(stream)
+    return Report(kind, data, blob, *times)
 
 
 @compile_notice(False)  # its stderr is the driver's, which shows the notice
@@ -51,7 +51,8 @@ def main() -> None:
     try:
         while True:
             report = advance(assignments.get(), stop.is_set)
-            _send(reports, [report.kind, report.data, report.seconds], report.blob)
+            times = report.seconds, report.cpu_seconds
+            _send(reports, [report.kind, report.data, *times], report.blob)
     except BrokenPipeError:
         os._exit(0)  # the driver is gone, and closing the pipe would fail again
 
