@@ -15,6 +15,7 @@ from learners import Trial, trial
 from qrmax import Problem
 from qrmax.agents.episodic.ucbvi_prm import UCBVIPRM
 from qrmax.errors import ModelError
+from qrmax.planning.machine_stages import plan_with_machine
 from random_problems import NON_NEGATIVE, problems
 from small_problems import errand
 
@@ -78,6 +79,45 @@ def test_the_plan_is_that_of_the_formula(
     before = by_factors.copy()
     agent.plan()
     np.testing.assert_allclose(by_factors, upper_bounds(agent, before), rtol=1e-9, atol=1e-9)
+
+
+def by_definition(agent: UCBVIPRM, values: np.ndarray) -> np.ndarray:
+    """The next plan from these values, every pair of it computed at every stage."""
+    table, gamma = values.copy(), float(agent.config.gamma)
+    visits = agent.table.visits
+    plan_with_machine(agent.seen.arrays, agent.task, agent.done, visits, agent.rule, gamma, table)
+    return table
+
+
+@given(
+    problem=problems(NON_NEGATIVE),
+    horizon=st.integers(1, 12),
+    bonus_scale=st.sampled_from([0.0, 0.001, 0.02]),
+    enough=st.sampled_from([None, 1, 30]),
+    lapse=st.integers(1, 90),
+)
+@settings(max_examples=amount(30, plain=4))
+def test_what_can_have_changed_is_all_that_changes(
+    problem: Problem, horizon: int, bonus_scale: float, enough: int | None, lapse: int
+) -> None:
+    """Every plan of a run is that of the definition, bit for bit.
+
+    Also if the counts of stages matter after `enough` episodes, and after the agent was restored.
+    """
+    assume(problem.start()[~problem.done()].any())
+    assume(not problem.machine.is_stochastic)
+    told = {"gamma": 0.9, "horizon": horizon, "bonus_scale": bonus_scale, "r_max": 20.0}
+    tried, agent = played(problem, 0, **told)
+    if enough is not None:
+        agent.rule = agent.rule._replace(correction=enough * agent.rule.top**2)
+    for turn in range(120):
+        before, n = agent.table.values.copy(), agent.seen.arrays.n.copy()
+        tried.play(1)
+        tried_now = agent.seen.arrays.n[agent.seen.arrays.n != n]
+        if (tried_now & (tried_now - 1) == 0).all():
+            assert (agent.table.values == by_definition(agent, before)).all()
+        if turn == lapse:
+            agent.restore(agent.snapshot())
 
 
 def test_visits_of_a_stage_count_in_all_machine_states() -> None:

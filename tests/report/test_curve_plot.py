@@ -169,7 +169,7 @@ def test_the_command_offers_all_that_can_be_drawn() -> None:
 
 
 def test_what_cannot_be_drawn_is_refused(swept: tuple[Study, Path], tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="measure is 'speed'; allowed: 'value', 'success'"):
+    with pytest.raises(ParameterError, match="measure is 'speed'; allowed: 'value', 'gap'"):
         draw_curves(*swept, measure="speed")
     with pytest.raises(ParameterError, match="spread is 'range'; allowed: 'quartiles', 'std'"):
         draw_curves(*swept, spread="range")
@@ -251,3 +251,40 @@ def test_results_with_other_settings_are_refused(swept: tuple[Study, Path], tmp_
     assert shown.returncode == 2
     assert "have other settings" in shown.stderr
     assert not (tmp_path / "no.svg").exists()
+
+
+def test_the_regret_of_a_run_is_the_sum_of_the_gaps_of_what_it_recommended(tmp_path: Path) -> None:
+    """Step by step, from the curve: the policy of a check counts until the next one."""
+    write_tiny(tmp_path, TWO)
+    study = parsed(tmp_path, TWO + 'stop = { rule = "budget" }')
+    qrmax.sweep(study, folder=tmp_path / "results", workers=1)
+    found = qrmax.curves(tmp_path / "results")
+    for logarithmic in (False, True):
+        lines = learning_curves(study, tmp_path / "results", "regret", logarithmic=logarithmic)
+        for (_, label), line in lines.items():
+            sums = []
+            for seed in range(3):
+                run_ = found.filter(label=label, seed=seed).sort("step")
+                steps, gaps = run_["step"].to_list(), run_["gap"].to_list()
+                regret, gap = 0.0, 1.0
+                for step in range(1, int(line.at[-1]) + 1):
+                    regret += gap
+                    if step in steps:
+                        gap = gaps[steps.index(step)]
+                sums.append(regret)
+            assert line.middle[-1] == pytest.approx(np.median(sums))
+            assert (np.diff(line.middle) >= 0.0).all()
+
+
+def test_regret_is_refused_of_runs_that_end_early(swept: tuple[Study, Path]) -> None:
+    with pytest.raises(ParameterError, match="regret, but runs end by the rule 'exact'"):
+        learning_curves(*swept, "regret")
+
+
+def test_points_of_a_logarithmic_axis_are_at_equal_ratios(swept: tuple[Study, Path]) -> None:
+    study, folder = swept
+    for line in learning_curves(study, folder, "gap", logarithmic=True).values():
+        ratios = line.at[1:] / line.at[:-1]
+        assert ratios == pytest.approx(ratios[0])
+        assert line.at[0] == 100.0  # the first check
+    assert b"<svg" in draw_curves(study, folder, measure="gap", logarithmic=True)

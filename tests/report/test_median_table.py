@@ -138,5 +138,5 @@ def test_medians_are_the_default_for_steps_for_good(monkeypatch: pytest.MonkeyPa
     assert make_study_table(study, "", "steps") is shown
     with pytest.raises(ParameterError, match="by is 'map'"):
         make_study_table(study, "", "median", by="map")
-    with pytest.raises(ParameterError, match="relative_to is for the measure 'median'"):
+    with pytest.raises(ParameterError, match="relative_to is for the measures 'median'"):
         make_study_table(study, "", "steps", relative_to="slow")

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
 
 import qrmax
+from qrmax.problems.simulator import Simulator
 from qrmax.report.study_table import study_layout, study_table
+from qrmax.seeding import stream
 from qrmax.studies.study import Study
 from qrmax.training.stopping import Stays
 
@@ -81,6 +87,41 @@ def test_a_page_says_where_the_optimum_stays_at_home() -> None:
         assert "at home" not in study_layout(qrmax.load_study("paper/table4", protocol)).about
     endless = qrmax.Study(["river-swim/patrol"], ["qrmax"])  # there is no success to speak of
     assert "at home" not in study_layout(endless).about
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options", "world"),
+    [
+        ("as-described", {"decoration_penalty": 100.0, "blocked_moves_slip": True}, "of the runs"),
+        ("exact", {}, "of the runs"),
+        ("as-published", {}, "with its default options, which has slips"),  # training has none
+    ],
+)
+def test_the_optimum_is_that_of_the_world_that_policies_are_judged_in(
+    protocol: str, options: dict[str, Any], world: str
+) -> None:
+    """Against sampled episodes of the optimal policy of a problem that is made by hand."""
+    whole = qrmax.load_study("paper/table4", protocol)
+    layout = study_layout(whole.only(problem=["office/map1/exp1"], agent=["qrmax"]))
+    length, success = layout.optimum["office/map1/exp1"]
+    problem = qrmax.make("office/map1/exp1", **options)
+    simulator, policy = Simulator(problem, stream(1, "world")), qrmax.solve(problem).policy
+    lengths = []
+    for _ in range(400):
+        simulator.reset()
+        taken, paid = 0, 0.0
+        while not simulator.over:
+            paid += simulator.step(int(policy[simulator.s, simulator.q])).r_task
+            taken += 1
+        lengths += [taken] if paid > 0.0 else []  # the task pays 1 for success
+    assert np.mean(lengths) == pytest.approx(length, rel=0.1)
+    assert len(lengths) / 400 == pytest.approx(success, abs=0.08)
+    assert f"VI: the optimal policy for gamma 0.9 in the world {world}" in layout.about
+
+
+def test_an_optimal_policy_that_stays_at_home_has_no_length() -> None:
+    study = qrmax.load_study("paper/table4", "as-described").only(problem=["office/map3/exp5"])
+    assert study_layout(study).optimum["office/map3/exp5"] == (None, 0.0)
 
 
 def test_a_page_says_that_steps_are_those_for_good() -> None:

@@ -10,7 +10,7 @@ from qrmax.cli.output import examples, picture_format, picture_option, write_or_
 from qrmax.cli.studies import find_results, protocol_option, results_option, study_argument
 
 # those of `report.curves`, which takes long to import
-MEASURES = ("value", "success", "return", "nominal-success", "nominal-length")
+MEASURES = ("value", "gap", "regret", "success", "return", "nominal-success", "nominal-length")
 SPREADS = ("quartiles", "std")
 
 
@@ -18,6 +18,7 @@ SPREADS = ("quartiles", "std")
     epilog=examples(
         "qrmax curves paper/bucket -o bucket.svg",
         "qrmax curves results/table6-as-published --log -o table6.png",
+        "qrmax curves samples/long --measure gap --log -o gap.svg",
         "qrmax curves paper/table1 --measure nominal-length --spread std -o table1.pdf",
     )
 )
@@ -27,7 +28,8 @@ SPREADS = ("quartiles", "std")
 @click.option(
     "--measure",
     type=click.Choice(MEASURES),
-    help="The y axis: the value relative to the optimum, the success rate, the undiscounted "
+    help="The y axis: the value relative to the optimum; the gap to it, on a logarithmic axis; the "
+    "cumulative regret of the recommended policies; the success rate, the undiscounted "
     "return of an episode; or, of the nominal run, in which the most likely outcome always "
     "happens, the success and the steps to the goal.  [default: that of the stopping rule]",
 )

@@ -9,8 +9,10 @@ import click
 from qrmax.cli.output import examples, picture_format, picture_option, write_or_print
 from qrmax.cli.studies import find_results, protocol_option, results_option, study_argument
 
-# those of `report.marks`, which takes long to import
-MEASURES = ("steps", "success", "gap")
+# those of `report.marks` and `report.improvement_plot`, which take long to import
+IMPROVEMENT = "improvement"
+MEASURES = ("steps", "success", "gap", IMPROVEMENT)
+PARTS = ("world", "map", "task", "group")
 
 
 @click.command(
@@ -18,6 +20,7 @@ MEASURES = ("steps", "success", "gap")
         "qrmax plot paper/table4 -o steps.svg",
         "qrmax plot paper/table4 --measure success --at 50000 -o success.pdf",
         "qrmax plot paper/sensitivity --against t_env -o t_env.png",
+        "qrmax plot samples/random --measure improvement --by world -o improvement.svg",
     )
 )
 @study_argument
@@ -29,8 +32,9 @@ MEASURES = ("steps", "success", "gap")
     type=click.Choice(MEASURES),
     multiple=True,
     help="The y axis: steps to the stopping rule, the success rate of the greedy policy, or the "
-    "gap of the final policy to the optimum; with --against it may be repeated, for rows of "
-    "panels.  [default: steps; with --against: steps and gap]",
+    "gap of the final policy to the optimum; with --against these may be repeated, for rows of "
+    "panels; or the probability of improvement over a learner (--relative-to).  [default: steps; "
+    "with --against: steps and gap]",
 )
 @click.option(
     "--at", type=int, metavar="STEPS", help="Success after this many steps.  [default: at the end]"
@@ -41,6 +45,17 @@ MEASURES = ("steps", "success", "gap")
     help="The x axis: a setting in which agents of the study differ, such as t_env.  "
     "[default: the problems]",
 )
+@click.option(
+    "--relative-to",
+    metavar="LEARNER",
+    help="For improvement: the learner to compare with.  [default: the first of the study]",
+)
+@click.option(
+    "--by",
+    type=click.Choice(PARTS),
+    help="For improvement: a panel for the problems of each world, map or task, or of each group "
+    "in the table [groups] of the study file.",
+)
 @click.option("--log", "logarithmic", is_flag=True, help="The setting on a logarithmic axis.")
 @picture_option
 def plot(
@@ -50,6 +65,8 @@ def plot(
     measures: tuple[str, ...],
     at: int | None,
     against: str | None,
+    relative_to: str | None,
+    by: str | None,
     logarithmic: bool,
     output: Path,
 ) -> None:
@@ -58,15 +75,21 @@ def plot(
     A mark for each learner on each problem: steps on a logarithmic axis, mean and standard
     deviation over the seeds; success and gap with 95 % confidence intervals. Open marks with an
     arrow are lower bounds on the mean: some runs hit their budget. With --against, a panel for each
-    problem, and a line for each agent. Learning curves: `qrmax curves`.
+    problem, and a line for each agent. With --measure improvement, a row for each learner: the
+    probability that it takes fewer steps than another one. Learning curves: `qrmax curves`.
     """
     kind = picture_format(output)
     _refuse_unused(measures, at=at, against=against, logarithmic=logarithmic)
+    _refuse_unless_improvement(measures, against, {"relative-to": relative_to, "by": by})
+    from qrmax.report.improvement_plot import draw_improvement
     from qrmax.report.overview_plot import draw_overview
     from qrmax.report.setting_plot import DEFAULT, draw_setting
 
     found = find_results(study, protocol, folder)
-    if against is None:
+    if IMPROVEMENT in measures:
+        other = relative_to or found[0].agents[0]
+        picture = draw_improvement(*found, other, kind, by=by)
+    elif against is None:
         [measure] = measures or ("steps" if at is None else "success",)
         picture = draw_overview(*found, kind, measure=measure, at=at)
     else:
@@ -86,3 +109,14 @@ def _refuse_unused(
         raise click.UsageError("--log is for --against; steps are on a logarithmic axis anyway.")
     if at is not None and (against is not None or measures not in ((), ("success",))):
         raise click.UsageError("--at is for --measure success, and not for --against.")
+
+
+def _refuse_unless_improvement(
+    measures: tuple[str, ...], against: str | None, only: dict[str, str | None]
+) -> None:
+    """Reject options of this measure with another one, and those that it does not have."""
+    for name, value in only.items():
+        if value is not None and IMPROVEMENT not in measures:
+            raise click.UsageError(f"--{name} is for --measure {IMPROVEMENT}.")
+    if IMPROVEMENT in measures and against is not None:
+        raise click.UsageError(f"--against is not for --measure {IMPROVEMENT}.")

@@ -11,7 +11,7 @@ from qrmax.cli.studies import find_results, protocol_option, results_option, stu
 
 FORMATS = {"md": "markdown", "tex": "latex", "csv": "csv"}  # and the method of a table
 # those of `report.study_tables` and `studies.problem_groups`, which take long to import
-MEASURES = ("steps", "median", "success", "time", "bound")
+MEASURES = ("steps", "median", "improvement", "success", "time", "bound")
 PARTS = ("world", "map", "task", "group")
 
 
@@ -23,6 +23,7 @@ PARTS = ("world", "map", "task", "group")
         "qrmax table paper/table4 --at 50000",
         "qrmax table paper/table4 --measure time",
         "qrmax table samples/office --relative-to qrmax-rm",
+        "qrmax table samples/random --measure improvement --by world",
         "qrmax table paper/table4 --measure bound --epsilon 0.1",
         "qrmax table results/smoke-exact --format tex",
     )
@@ -33,9 +34,9 @@ PARTS = ("world", "map", "task", "group")
 @click.option(
     "--measure",
     type=click.Choice(MEASURES),
-    help="The numbers: steps to the stopping rule; their median and quartiles; the success "
-    "rate of the greedy policy; wall-clock time of a run and of a step; or steps beside the PAC "
-    "bound of the paper.  "
+    help="The numbers: steps to the stopping rule; their median and quartiles; the probability of "
+    "improvement over a learner (--relative-to, or the first); the success rate of the greedy "
+    "policy; wall-clock time of a run and of a step; or steps beside the PAC bound of the paper.  "
     "[default: steps; of the rule stays: median; with --at: success]",
 )
 @click.option(
@@ -60,7 +61,8 @@ PARTS = ("world", "map", "task", "group")
     "--relative-to",
     metavar="LEARNER",
     help="Instead of medians: the geometric mean over problems of the ratio of its median steps to "
-    "each learner's, and the probability that a run takes fewer steps.",
+    "each learner's, and the probability that a run takes fewer steps. With --measure improvement: "
+    "the learner to compare with.",
 )
 @click.option(
     "--format",
@@ -116,8 +118,8 @@ def _refuse_unused(
 ) -> None:
     """Reject options that the measure does not use."""
     instead = f", not for {measure}" if measure else ""
-    if relative_to is not None and measure not in (None, "median"):
-        raise click.UsageError(f"--relative-to is for --measure median{instead}.")
+    if relative_to is not None and measure not in (None, "median", "improvement"):
+        raise click.UsageError(f"--relative-to is for --measure median or improvement{instead}.")
     if at is not None and measure != "success":
         raise click.UsageError(f"--at is for --measure success{instead}.")
     if by is not None and measure == "bound":

@@ -3,16 +3,16 @@
     Q_h(x, a) = r(x, a) + gamma sum_y p(y | x, a) V_h+1(y) + b_h(x, a)     h = H - 1 down to 0
     V_h(x)    = max_a Q_h(x, a),  0 where the episode is over              V_H = 0
 
-for models of pairs x = (s, q), or of the two factors, whose bonuses b_h depend on the stage, whose
-values are kept from one episode to the next, or whose options have successors of their own:
+for models of pairs x = (s, q), whose bonuses b_h depend on the stage, whose values are kept from
+one episode to the next, or whose options have successors of their own:
 
     plan_with_bonuses  b_h(x, a) is given, and Q_h clipped at v_h (the published comparison);
                        `keep_up_with_bonuses` computes only what changes
     plan_monotone      b_h(x, a) of Azar, Osband and Munos (2017), and Q_h never rises
-    plan_with_machine  the same on the two factors, with b_h of Lin and Zhang (2025)
     plan_models        the best of several sampled models, without a bonus
 
-`finite_horizon.py` is quicker, for bonuses that depend on the stage through v_h and Var alone.
+`finite_horizon.py` is quicker, for bonuses that depend on the stage through v_h and Var alone;
+`machine_stages.py` is on the two factors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from qrmax.planning.compilation import compiled, inner
 
 if TYPE_CHECKING:  # numba does not read annotations
     from qrmax.empirical.successors import Seen
-    from qrmax.planning.arrays import BoolArray, FloatArray, IntArray, TaskModel
+    from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
     from qrmax.planning.finite_horizon import Feeders
 
 _compiled, _inner = compiled, inner
@@ -39,16 +39,6 @@ class Concentration(NamedTuple):
     top: float  # the largest return of an episode, H in the paper
     hoeffding: bool  # UCBVI-CH; else UCBVI-BF
     correction: float  # 100^2 H^3 S^2 A L^2, times the square of the largest reward
-
-
-class MachineBonus(NamedTuple):
-    """The constants of the bonus of Lin and Zhang, who share samples among machine states."""
-
-    log: float  # L = ln(6 O A T / delta)
-    top: float  # the largest return of an episode, H in the paper
-    correction: float  # 100^2 H^3 O^2 A L^2, times the square of the largest reward
-    unit: float  # the largest reward
-    scale: float  # c
 
 
 class SampledModels(NamedTuple):
@@ -273,68 +263,6 @@ def plan_monotone(
                     values[h, x, a] = min(values[h, x, a], worth)
                 best = max(best, values[h, x, a])
             value[x] = best
-
-
-@_compiled
-def plan_with_machine(
-    seen: Seen,
-    task: TaskModel,
-    done: BoolArray,
-    visits: IntArray,
-    rule: MachineBonus,
-    gamma: float,
-    values: FloatArray,
-) -> None:
-    """Lower a table `[h, s |Q| + q, a]` to the optimistic values of the counts of now.
-
-    Counts are by (s, a); the machine is deterministic, and known where it has been. No value rises,
-    a pair that was never tried keeps its value, and where the episode is over, values are 0.
-    `visits[h, s]` is the number of episodes that were in s at stage h.
-    """
-    n, rho, listed, outcome, tau = seen
-    log, top, correction, unit, scale = rule
-    horizon, n_actions = values.shape[0], values.shape[2]
-    n_q, n_states = done.shape
-    value = np.zeros((n_q, n_states))  # V_h+1
-    ahead = np.zeros((n_q, n_states))  # W_h+1, discounted
-    unsure = np.empty(n_actions)
-    for h in range(horizon - 1, -1, -1):
-        for q in range(n_q):
-            for s in range(n_states):
-                ahead[q, s] = gamma * value[task.next_state[q, s, 0], s]
-        for s in range(n_states):
-            for a in range(n_actions):
-                unsure[a] = 0.0
-                for k in range(listed[s] if n[s, a] > 0 else 0):
-                    most, met = top * top, 0
-                    if h + 1 < horizon:
-                        met = visits[h + 1, outcome[s, k]]
-                    if met > 0:
-                        most = min(correction / met, most)
-                    unsure[a] += tau[s, a, k] / n[s, a] * most
-            for q in range(n_q):
-                x, best = s * n_q + q, -np.inf
-                for a in range(n_actions):
-                    tried = n[s, a]
-                    if done[q, s]:
-                        values[h, x, a] = 0.0
-                    elif tried > 0:
-                        paid = mean = variance = 0.0
-                        for k in range(listed[s]):
-                            share, z = tau[s, a, k] / tried, outcome[s, k]
-                            paid += share * task.reward[q, z]
-                            mean += share * ahead[q, z]
-                        for k in range(listed[s]):
-                            share, z = tau[s, a, k] / tried, outcome[s, k]
-                            variance += share * (ahead[q, z] - mean) * (ahead[q, z] - mean)
-                        bonus = np.sqrt(8.0 * log * variance / tried)
-                        bonus += 14.0 * top * log / (3.0 * tried)
-                        bonus += np.sqrt(8.0 * unsure[a] / tried)
-                        bonus += unit * np.sqrt(2.0 * log / tried)
-                        worth = rho[s, a] / tried + paid + mean + scale * bonus
-                        values[h, x, a] = min(values[h, x, a], min(top, worth))
-                    best = max(best, values[h, x, a])
-                value[q, s] = best
 
 
 @_compiled

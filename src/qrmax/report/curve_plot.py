@@ -5,6 +5,11 @@ with a band of a standard deviation on either side. A run that met its stopping 
 value; so does one stopped by its budget, and its line ends there if it was the last. Negative
 values, of transient policies, are drawn at 0.
 
+The gap is on a logarithmic axis; smaller ones are drawn at its lower end. The regret of a run is
+that of the policies that it recommends, not of its behaviour, which is not recorded: the sum over
+its steps of their gaps, in units of the optimal start value. Steps between two checks count with
+the policy of the first of them, those before the first check with a gap of 1.
+
 The nominal run of a policy is the episode in which the most likely outcome always happens. If it
 does not end in success, its steps to the goal count as the step limit of episodes.
 """
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
 
 MEASURES = {  # with the label of the axis
     "value": "value of the greedy policy / optimum",
+    "gap": "gap of the greedy policy to the optimum",
+    "regret": "cumulative regret of the greedy policies / optimum",
     "success": "success of the greedy policy",
     "return": "return of an episode",
     "nominal-success": "success of the nominal run",
@@ -40,7 +47,9 @@ MEASURES = {  # with the label of the axis
 SHARES = ("value", "success", "nominal-success")  # measures from 0 to 1
 SPREADS = ("quartiles", "std")
 LIMIT = "max_episode_steps"
+LEAST_GAP = 1e-4  # the lower end of the axis
 POINTS = 400  # of a line
+WHOLE_BUDGET = ("stays", "budget")  # rules by which no run ends before its budget
 PANELS_IN_A_ROW = 3
 PANEL = (4.2, 3.0)  # inches
 LEGEND = 0.8  # inches below the panels
@@ -80,14 +89,26 @@ def learning_curves(
     folder: str | os.PathLike[str],
     measure: str | None = None,
     spread: str = "quartiles",
+    *,
+    logarithmic: bool = False,
 ) -> dict[tuple[str, str], Line]:
-    """The learning curves of a study by problem and learner, if they have complete runs."""
+    """The learning curves of a study by problem and learner, if they have complete runs.
+
+    Args:
+        study: the study.
+        folder: its results folder.
+        measure: one of `MEASURES`; by default that of the stopping rule.
+        spread: `quartiles` around the median, or `std` around the mean.
+        logarithmic: whether points are at equal ratios of steps, rather than equal distances.
+    """
     import polars
 
     measure = default_measure(study) if measure is None else measure
     check_choice("measure", measure, tuple(MEASURES))
     check_choice("spread", spread, SPREADS)
     unit = "step" if study.max_episodes is None else "episodes"
+    if measure == "regret":
+        _check_whole_budget(study)
     found = with_others(curves(folder), study.others)
     if measure.startswith("nominal"):
         found = _with_nominal_runs(found, study)
@@ -95,17 +116,26 @@ def learning_curves(
         "success": polars.col("success"),
         "return": polars.col("episode_return" if "episode_return" in found.columns else "gap"),
         "value": 1.0 - polars.col("gap"),
+        "gap": polars.col("gap"),
+        "regret": polars.col("gap"),
         "nominal-success": polars.col("nominal_length").is_not_null().cast(polars.Float64),
         "nominal-length": polars.col("nominal_length").fill_null(polars.col(LIMIT)),
     }[measure]
     points = found.select("problem", "label", "seed", x=unit, y=y).drop_nulls()
     if not len(points):
         raise ParameterError(f"measure is {measure}, which the curves in {folder} do not have")
+    if measure == "regret":
+        points = _summed_up(points)
     ends = points.group_by("problem", "label").agg(polars.col("x").max())
     length = {(problem, label): x for problem, label, x in ends.iter_rows()}
     order = [(problem, label) for problem in study.problems for label in labels_of(study)]
     return {
-        key: line_of(points.filter(problem=key[0], label=key[1]), length[key], spread)
+        key: line_of(
+            points.filter(problem=key[0], label=key[1]),
+            length[key],
+            spread,
+            logarithmic=logarithmic,
+        )
         for key in order
         if key in length
     }
@@ -121,7 +151,36 @@ def limits_of(study: Study, measure: str) -> tuple[float, float]:
     if measure == "nominal-length":
         found = [cell.problem.options.get(LIMIT) for cell in study.cells]
         return 0.0, float(max((limit for limit in found if limit is not None), default=np.inf))
+    if measure == "gap":
+        return LEAST_GAP, 1.0
     return (0.0, 1.0) if measure in SHARES else (-np.inf, np.inf)
+
+
+def _check_whole_budget(study: Study) -> None:
+    """Refuse runs that end early: what they would have regretted afterwards is unknown."""
+    rules = sorted({rule["stop"] for rule in study.stops.values()} - {*WHOLE_BUDGET})
+    if rules:
+        raise ParameterError(
+            f"measure is regret, but runs end by the rule {rules[0]!r}; needed: "
+            f"{' or '.join(map(repr, WHOLE_BUDGET))}, by which they take their whole budget"
+        )
+
+
+def _summed_up(points: polars.DataFrame) -> polars.DataFrame:
+    """The cumulative regret of each run, from the gaps at its checks.
+
+    >>> import polars
+    >>> points = polars.DataFrame({"x": [10, 30, 70], "y": [0.5, 0.0, 0.1]})
+    >>> points = points.with_columns(problem=polars.lit(""), label=polars.lit(""), seed=0)
+    >>> _summed_up(points)["y"].to_list()
+    [10.0, 20.0, 20.0]
+    """
+    import polars
+
+    x, gap = polars.col("x"), polars.col("y")
+    grown = (gap.shift(1).fill_null(1.0) * (x - x.shift(1).fill_null(0))).cum_sum()
+    ordered = points.sort("problem", "label", "seed", "x")
+    return ordered.with_columns(y=grown.over("problem", "label", "seed"))
 
 
 def _with_nominal_runs(found: polars.DataFrame, study: Study) -> polars.DataFrame:
@@ -152,7 +211,9 @@ def labels_of(study: Study) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*study.agents, *(other.marked for other in study.others)]))
 
 
-def line_of(points: polars.DataFrame, end: int, spread: str = "quartiles") -> Line:
+def line_of(
+    points: polars.DataFrame, end: int, spread: str = "quartiles", *, logarithmic: bool = False
+) -> Line:
     """The centre and the spread over the runs of a learner; each run keeps its last value.
 
     >>> import polars
@@ -161,6 +222,9 @@ def line_of(points: polars.DataFrame, end: int, spread: str = "quartiles") -> Li
     [0.5, 0.5, 0.75]
     """
     at = np.linspace(0.0, end, POINTS)
+    if logarithmic:
+        at = np.geomspace(max(1.0, points["x"].drop_nulls().to_numpy().min()), end, POINTS)
+        at[-1] = end  # which rounding may miss
     runs = []
     for run in points.partition_by("seed"):
         x, y = run["x"].to_numpy(), run["y"].to_numpy()
@@ -193,7 +257,7 @@ def draw_curves(
 
     check_choice("format", kind, FORMATS)
     measure = default_measure(study) if measure is None else measure
-    lines = learning_curves(study, folder, measure, spread)
+    lines = learning_curves(study, folder, measure, spread, logarithmic=logarithmic)
     _warn_of_others(study, lines, measure)
     problems = [name for name in study.problems if any(name == problem for problem, _ in lines)]
     columns = min(len(problems), PANELS_IN_A_ROW)
@@ -204,6 +268,9 @@ def draw_curves(
     limits = limits_of(study, measure)
     for panel, problem in zip(panels, problems, strict=False):
         _draw_panel(panel, problem, labels_of(study), lines, limits)
+        if measure == "gap":
+            panel.set_yscale("log")
+            panel.set_ylim(LEAST_GAP, 1.2)
         if logarithmic:
             panel.set_xscale("log")
         else:

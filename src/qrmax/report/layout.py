@@ -34,7 +34,7 @@ class Layout:
     reference: Mapping[tuple[str, str], float] = field(default_factory=dict)  # [problem, label]
     reference_name: str = "paper"
     # the optimal policy's mean length and share of success, by problem
-    optimum: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    optimum: Mapping[str, tuple[float | None, float]] = field(default_factory=dict)
     optimum_reference: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     compare: bool = False  # show deviations from the reference
     shows_success: bool = False  # show the success rates of the last policies

@@ -21,6 +21,8 @@ from qrmax.studies.ratio_statistics import Comparison, compare
 from qrmax.studies.statistics import Steps, comparable, median
 from qrmax.studies.study import numbers_as_text
 
+ALL = "all problems"
+
 
 def median_table(findings: Findings) -> PlainTable:
     """The table of medians: problems by learners."""
@@ -52,15 +54,11 @@ def relative_table(
 ) -> PlainTable:
     """The table of learners relative to one of them: a column for each group of problems."""
     layout = findings.layout
-    check_choice("relative_to", other, layout.labels)
-    named: Mapping[str, Sequence[str]] = groups or {"all problems": layout.problems}
-    found = {
-        (group, label): _compared(findings, problems, label, other)
-        for group, problems in named.items()
-        for label in layout.labels
-        if label != other
-    }
-    heads = [f"{group}: {what}" for group in named for what in ("speedup", "P(fewer steps)")]
+    found = comparisons(findings, other, groups)
+    named = [*dict.fromkeys(group for group, _ in found)]
+    heads = [
+        f"{group}: {what}" for group in named for what in ("speedup", f"P(fewer {layout.unit})")
+    ]
     rows = [
         (label, *(text for group in named for text in _texts(found[group, label])))
         for label in layout.labels
@@ -76,6 +74,56 @@ def relative_table(
             for (group, label), comparison in found.items()
         ),
     )
+
+
+def improvement_table(
+    findings: Findings, other: str, groups: Groups | None = None, by: str | None = None
+) -> PlainTable:
+    """The table of probabilities of improvement over a learner, the likeliest first.
+
+    The order is that of the first group of problems.
+    """
+    layout = findings.layout
+    found = comparisons(findings, other, groups)
+    named = [*dict.fromkeys(group for group, _ in found)]
+    labels = sorted(
+        (label for label in layout.labels if label != other),
+        key=lambda label: -_probability(found[named[0], label]),
+    )
+    heads = [f"{group}: {what}" for group in named for what in ("P", "problems")]
+    rows = [
+        (label, *(text for group in named for text in _chance_texts(found[group, label])))
+        for label in labels
+    ]
+    return PlainTable(
+        title=f"{layout.title}: probability of improvement over {other}",
+        notes=(
+            layout.about,
+            layout.levels,
+            f"{_origin(findings)} {_chance_explained(findings, other, [*found.values()])}",
+        ),
+        head=("learner", *heads),
+        rows=tuple(rows),
+        records=tuple(
+            {by or "group": group, "label": label, **_level(layout, label), **_fields(comparison)}
+            for (group, label), comparison in found.items()
+        ),
+    )
+
+
+def comparisons(
+    findings: Findings, other: str, groups: Groups | None = None
+) -> dict[tuple[str, str], Comparison | None]:
+    """Each learner compared with one of them, by group of problems and label; None without any."""
+    layout = findings.layout
+    check_choice("relative_to", other, layout.labels)
+    named: Mapping[str, Sequence[str]] = groups or {ALL: layout.problems}
+    return {
+        (group, label): _compared(findings, problems, label, other)
+        for group, problems in named.items()
+        for label in layout.labels
+        if label != other
+    }
 
 
 def _compared(
@@ -100,23 +148,36 @@ def _origin(findings: Findings) -> str:
 
 def _explained(findings: Findings, other: str, found: Sequence[Comparison | None]) -> str:
     unit = findings.layout.unit
-    known = [comparison for comparison in found if comparison is not None]
-    resampled = (
-        "problems resampled"
-        if any(each.over_problems for each in known)
-        else ("runs resampled within each problem")
-    )
     text = (
         f"{_origin(findings)} Speedup: the geometric mean over problems of the ratio of medians, "
-        f"{unit} of {other} over those of the learner; P: the probability that a run takes fewer "
-        f"{unit} than one of {other} on the same problem, ties count half. In brackets 95 % "
-        f"bootstrap intervals, {resampled}."
+        f"{unit} of {other} over those of the learner. {_chance_explained(findings, other, found)}"
     )
-    if any(each.ours_at_budget or each.theirs_at_budget for each in known):
+    if any(each and (each.ours_at_budget or each.theirs_at_budget) for each in found):
         text += (
             " Medians at the budget count with the budget: a speedup is a lower bound (>=) if that "
             f"is so of {other} on some problems, an upper bound (<=) if of the learner, and "
             "neither (~) if of both; the numbers of such problems follow."
+        )
+    return text
+
+
+def _chance_explained(findings: Findings, other: str, found: Sequence[Comparison | None]) -> str:
+    unit = findings.layout.unit
+    known = [comparison for comparison in found if comparison is not None]
+    resampled = (
+        "problems resampled"
+        if any(each.over_problems for each in known)
+        else "runs resampled within each problem"
+    )
+    text = (
+        f"P: the probability that a run takes fewer {unit} than one of {other} on the same "
+        f"problem, ties count half; the mean over problems. In brackets 95 % bootstrap intervals, "
+        f"{resampled}."
+    )
+    if any(each.undecided for each in known):
+        text += (
+            " Two runs at the budget are undecided: they count half, and the share of such pairs "
+            "follows if it is not 0; longer budgets could change P by half of that."
         )
     return text
 
@@ -131,8 +192,20 @@ def _texts(found: Comparison | None) -> tuple[str, str]:
     if any(bounds):
         text += f", at budget {found.theirs_at_budget} and {found.ours_at_budget}"
         text += f" of {counted(found.problems, 'problem')}"
+    return text, _chance_text(found)
+
+
+def _chance_texts(found: Comparison | None) -> tuple[str, str]:
+    return (ABSENT, "0") if found is None else (_chance_text(found), str(found.problems))
+
+
+def _chance_text(found: Comparison) -> str:
     chance = "{:.2f} [{:.2f} to {:.2f}]".format(*found.improvement)
-    return text, chance
+    return chance + (f", undecided {100 * found.undecided:.0f} %" if found.undecided else "")
+
+
+def _probability(found: Comparison | None) -> float:
+    return -1.0 if found is None else found.improvement.value
 
 
 def _median_text(cell: Cell) -> str:
@@ -189,4 +262,5 @@ def _fields(found: Comparison | None) -> dict[str, Field]:
         **dict(zip(("improvement", "improvement_low", "improvement_high"), chance, strict=True)),
         "ours_at_budget": found.ours_at_budget if found else None,
         "theirs_at_budget": found.theirs_at_budget if found else None,
+        "undecided": found.undecided if found else None,
     }

@@ -154,7 +154,7 @@ def study_layout(study: Study) -> Layout:
             if label in row and problem in study.problems
         },
         optimum={
-            problem: optimum(spec)
+            problem: optimum(spec, in_default_world=_is_judged_without_slips(study, problem))
             for problem in published
             if not isinstance(spec := specs[problem], Environment)
         },
@@ -314,6 +314,7 @@ def _about(study: Study) -> Iterator[str]:
     yield evaluation_criteria(study)
     yield _rules(study)
     yield resigned(study)
+    yield _world_of_optimum(study)
     gaps = {rule["within"] for rule in study.stops.values() if rule["stop"] == "stays"}
     if gaps:
         within = " or ".join(f"{100 * gap:g} %" for gap in sorted(gaps))
@@ -341,12 +342,40 @@ def _listed(names: list[str]) -> str:
 class Optimum(NamedTuple):
     """The performance of the optimal policy."""
 
-    mean_length: float  # of successful episodes
+    mean_length: float | None  # of successful episodes; None if there are none
     success: float  # probability
 
 
-def optimum(spec: CatalogProblem | PythonProblem) -> Optimum:
-    """The performance of the optimal policy in the slippery environment, as in the paper."""
-    problem = spec.plain().unshaped
+def optimum(spec: CatalogProblem | PythonProblem, *, in_default_world: bool = False) -> Optimum:
+    """The performance of the optimal policy for gamma 0.9, in the world of the runs or its default.
+
+    >>> import qrmax
+    >>> study = qrmax.Study(["office/map1/exp1"], ["qrmax"], world={"slip": 0.0})
+    >>> optimum(study.cells[0].problem)
+    Optimum(mean_length=14.0, success=1.0)
+    >>> optimum(study.cells[0].problem, in_default_world=True).success < 0.67
+    True
+    """
+    problem = (spec.plain() if in_default_world else spec.make()).unshaped
     found = evaluate(problem, solve(problem).policy)
-    return Optimum(found.mean_length or 0.0, found.success)
+    return Optimum(found.mean_length, found.success)
+
+
+def _is_judged_without_slips(study: Study, problem: str) -> bool:
+    """Whether only the most likely outcomes count, so that an optimum with slips is another's."""
+    return bool(study.stops[problem]["stop"] == "nominal")
+
+
+def _world_of_optimum(study: Study) -> str:
+    """The world that the columns VI belong to, if they are shown."""
+    if not any(
+        LENGTH in row and problem in study.problems for problem, row in study.reference.items()
+    ):
+        return ""
+    text = "VI: the optimal policy for gamma 0.9 in the world of the runs"
+    if any(_is_judged_without_slips(study, problem) for problem in study.problems):
+        text = (
+            "VI: the optimal policy for gamma 0.9 in the world with its default options, which has "
+            "slips, as the published one does; the runs are judged without"
+        )
+    return f"{text}."

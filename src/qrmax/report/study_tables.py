@@ -7,7 +7,7 @@ import os
 from qrmax.errors import ParameterError, check_choice
 from qrmax.report.bound_table import bound_table
 from qrmax.report.group_table import group_table
-from qrmax.report.median_table import median_table, relative_table
+from qrmax.report.median_table import improvement_table, median_table, relative_table
 from qrmax.report.plain_table import PlainTable
 from qrmax.report.study_table import study_table
 from qrmax.report.success_table import success_table
@@ -16,7 +16,7 @@ from qrmax.report.time_table import time_table
 from qrmax.studies.problem_groups import groups_of
 from qrmax.studies.study import Study
 
-MEASURES = ("steps", "median", "success", "time", "bound")
+MEASURES = ("steps", "median", "improvement", "success", "time", "bound")
 
 
 def make_study_table(
@@ -35,14 +35,16 @@ def make_study_table(
     Args:
         study: the study.
         folder: its results folder.
-        measure: `steps` to the stopping rule, their `median` and quartiles, `success` of the greedy
-            policy, wall-clock `time`, or steps beside the PAC `bound`. By default medians if steps
-            are those for good (the rule `stays`), else steps.
+        measure: `steps` to the stopping rule, their `median` and quartiles, the probability of
+            `improvement` over a learner, `success` of the greedy policy, wall-clock `time`, or
+            steps beside the PAC `bound`. By default medians if steps are those for good (the rule
+            `stays`), else steps.
         by: `world`, `map`, `task` or `group`: aggregate over problems that have it in common.
         at: for `success`: after this many steps; by default at the end.
         epsilon: for `bound`: the accuracy.
         delta: for `bound`: the failure probability.
-        relative_to: for `median`: the label of a learner, by whose medians to divide.
+        relative_to: for `median`: the label of a learner, by whose medians to divide; for
+            `improvement`: that of the one to compare with, by default the first.
     """
     if measure is None:
         for_good = {rule["stop"] for rule in study.stops.values()} == {"stays"}
@@ -58,9 +60,13 @@ def make_study_table(
         if by is not None:
             raise ParameterError(f"by is {by!r}; allowed for the measure 'bound': None")
         return bound_table(study, folder, epsilon=epsilon, delta=delta)
-    if relative_to is not None and measure != "median":
-        raise ParameterError(f"relative_to is for the measure 'median', not for {measure!r}")
+    if relative_to is not None and measure not in ("median", "improvement"):
+        raise ParameterError(
+            f"relative_to is for the measures 'median' and 'improvement', not for {measure!r}"
+        )
     table = study_table(study, folder)
+    if measure == "improvement":
+        return improvement_table(table.findings, relative_to or study.agents[0], groups, by)
     if measure == "median" and relative_to is not None:
         return relative_table(table.findings, relative_to, groups, by)
     if measure == "median":

@@ -246,13 +246,13 @@ def _mean_and_std(summary: Summary) -> str:
     return f"{mean:,.0f} ± {std:,.0f}"
 
 
-def _optimum(findings: Findings, optimum: tuple[float, float] | None) -> tuple[str, ...]:
+def _optimum(findings: Findings, optimum: tuple[float | None, float] | None) -> tuple[str, ...]:
     if not findings.layout.has_optimum:
         return ()
     if optimum is None:
         return (ABSENT, ABSENT)
     length, success = optimum
-    return (f"{length:.2f}", f"{100 * success:.2f} %")
+    return (ABSENT if length is None else f"{length:.2f}", f"{100 * success:.2f} %")
 
 
 def _filled(texts: list[str], width: int) -> tuple[str, ...]:

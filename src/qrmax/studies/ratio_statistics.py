@@ -1,9 +1,18 @@
 """Paired comparisons of two learners over problems: ratios of steps, and who needs fewer.
 
     speedup         the geometric mean over problems of (median steps of the other) / (ours)
-    P(X < Y)        the mean over problems of the probability that a run of ours takes fewer steps
+    P(X < Y)        the probability of improvement of Agarwal et al. (2021, "Deep RL at the edge of
+                    the statistical precipice"), with steps in place of scores:
 
-A run that hit its budget counts with the budget in a median. So problems on which the median of
+        P(X < Y) = 1/M sum_m 1/(K L) sum_i sum_j S(x_mi, y_mj)
+        S(x, y)  = 1 if x < y,  1/2 if x = y,  0 else
+
+with K runs x_m1, ... of ours on problem m of M, and L of the other. A run that hit its budget came
+after all that did not, so that S is known unless both did. Such a pair counts 1/2, and the share of
+such pairs is `undecided`: with longer budgets P(X < Y) would have come out at most half of that
+higher or lower.
+
+In a median, a run that hit its budget counts with the budget. So problems on which the median of
 the other learner is at the budget make the speedup a lower bound, those on which ours is an upper
 bound.
 
@@ -38,6 +47,7 @@ class Comparison(NamedTuple):
     improvement: Estimate
     ours_at_budget: int  # problems on which our median is at the budget: an upper bound
     theirs_at_budget: int  # problems on which theirs is: a lower bound
+    undecided: float  # the share of pairs of runs both of which hit their budget
     over_problems: bool  # whether problems were resampled, rather than runs
 
 
@@ -74,6 +84,7 @@ def compare(ours: Sequence[Steps], theirs: Sequence[Steps], seed: int = 0) -> Co
         improvement=improvement,
         ours_at_budget=sum(not np.isfinite(median(one.values())) for one in ours),
         theirs_at_budget=sum(not np.isfinite(median(other.values())) for other in theirs),
+        undecided=float(np.mean([_undecided(one, other) for one, other in pairs])),
         over_problems=alone,
     )
 
@@ -81,6 +92,10 @@ def compare(ours: Sequence[Steps], theirs: Sequence[Steps], seed: int = 0) -> Co
 def _clipped(steps: Steps) -> FloatArray:
     """The steps of each run, at least one, with the budget in place of more."""
     return steps.values().clip(min=1.0, max=steps.budget)
+
+
+def _undecided(ours: Steps, theirs: Steps) -> float:
+    return ours.censored / ours.n * (theirs.censored / theirs.n)
 
 
 def _share(ours: Steps, theirs: Steps, seed: int) -> float:

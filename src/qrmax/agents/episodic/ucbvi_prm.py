@@ -32,14 +32,26 @@ The policy recommended is that of all agents of this kind, greedy on the empiric
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
 
 from qrmax.agents.base import Sizes
 from qrmax.agents.episodic.tabled_agent import TabledAgent
 from qrmax.agents.episodic.ucbvi_azar import UCBVIAzarConfig
 from qrmax.agents.experience import Experience
 from qrmax.errors import check_range
-from qrmax.planning.stage_tables import MachineBonus, plan_with_machine
+from qrmax.planning.finite_horizon import list_feeders
+from qrmax.planning.machine_stages import (
+    KeptPlan,
+    MachineBonus,
+    corrects,
+    keep_up_with_machine,
+    make_kept_plan,
+    plan_with_machine,
+)
 from qrmax.problems.simulator import Step
 from qrmax.seeding import Stream
 
@@ -67,7 +79,7 @@ class UCBVIPRM(TabledAgent):
     counts_visits = True
     doubles = True
     in_loop = frozenset({"update"})
-    kernels = (plan_with_machine,)
+    kernels = (plan_with_machine, keep_up_with_machine, list_feeders)
 
     def __init__(
         self, sizes: Sizes, config: UCBVIPRMConfig, rng: Stream, experience: Experience
@@ -80,6 +92,7 @@ class UCBVIPRM(TabledAgent):
         scale = float(config.bonus_scale)
         self.rule = MachineBonus(log, top, correction * unit**2, unit, scale)
         self.table.values[:] = top
+        self._kept: KeptPlan | None = None  # None: nothing that it holds is that of the table
 
     def plan_episode(self) -> None:
         """Keep the plan: it is made when a visit count becomes a power of two."""
@@ -93,12 +106,21 @@ class UCBVIPRM(TabledAgent):
 
     def plan(self) -> None:
         """Lower the values to the upper confidence bounds of now."""
-        plan_with_machine(
-            self.seen.arrays,
-            self.task,
-            self.done,
-            self.table.visits,
-            self.rule,
-            float(self.config.gamma),
-            self.table.values,
+        seen, gamma, table = self.seen.arrays, float(self.config.gamma), self.table
+        if corrects(table.visits, self.rule):
+            self._kept = None
+            plan_with_machine(
+                seen, self.task, self.done, table.visits, self.rule, gamma, table.values
+            )
+            return
+        if self._kept is None or self._kept.share.shape[1] != seen.tau.shape[2]:
+            self._kept = make_kept_plan(self.config.horizon, self.sizes.task_states, seen)
+        feeders = list_feeders(seen)
+        keep_up_with_machine(
+            seen, self.task, self.done, self.rule, gamma, feeders, self._kept, table.values
         )
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over counts and table."""
+        super().restore(arrays)
+        self._kept = None
