@@ -24,7 +24,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "qrmax"))
 
 # Files that take long, or wait for other processes: a worker that begins with the last of them
 # would keep the other one waiting.
-LONG = ["test_golden.py", "test_ray.py", "test_kills.py", "cli/test_sweep.py", "test_documents.py"]
+LONG = [
+    "test_ray_kills.py",
+    "test_ray.py",
+    "test_kills.py",
+    "test_golden.py",
+    "cli/test_sweep.py",
+    "test_documents.py",
+]
 WITHOUT_JIT = "small_enough_without_jit"
 
 

@@ -6,6 +6,7 @@ the same address.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import secrets
@@ -19,7 +20,13 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+import pytest
+
 from small_studies import processes, wait_until
+
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'qrmax[ray]'"
+)
 
 RAY = str(Path(sys.executable).with_name("ray"))
 SECRET = {

@@ -14,6 +14,7 @@ import pytest
 
 import qrmax
 from campaigns.kill import campaign
+from outside_code import SARSA, write_module
 from small_studies import (
     LONGER,
     assert_same_results,
@@ -24,17 +25,20 @@ from small_studies import (
     started,
     sweep,
     wait_until,
-    with_main,
     workers_of,
     write_study,
 )
 
 OFTEN = ["--checkpoint-every", "0.3", "--workers", "2"]
 KILLS = 3
-# learns so slowly that it never meets the rule, while the other one does
+# ends its process as a system does that allows it so many seconds
+DEADLY = SARSA.replace(
+    "        if self.rng", "        os.kill(os.getpid(), signal.SIGXCPU)\n        if self.rng"
+)
+DEADLY = "import os\nimport signal\n" + DEADLY
 HOPELESS = """
 problems = ["office/map1/exp1"]
-agents = [{ agent = "q-learning", label = "hopeless", alpha = 1e-12 }, "qrmax-rm"]
+agents = [{ agent = "deadly_agent:Sarsa", label = "hopeless" }, "qrmax-rm"]
 seeds = 1
 max_steps = 1_000_000_000
 """
@@ -118,13 +122,9 @@ def test_signals_of_any_kind_to_anyone_leave_the_same_results(
 
 
 def test_a_run_that_its_worker_dies_of_three_times_is_recorded_as_failed(tmp_path: Path) -> None:
-    """The system allows a process so many seconds, as it does on many a cluster."""
-    for name in ("q-learning", "qrmax-rm"):  # to compile takes longer than a worker is allowed
-        qrmax.train(name, qrmax.make("office/map1/exp1"), max_steps=1000, stop="budget")
+    write_module(tmp_path, "deadly_agent", DEADLY)
     write_study(tmp_path, HOPELESS)
-    limit = "import resource, signal\nsignal.signal(signal.SIGXCPU, lambda *_: None)\n"
-    limit += "resource.setrlimit(resource.RLIMIT_CPU, (3, resource.RLIM_INFINITY))"
-    done = with_main(limit, tmp_path, "sweep", "study.toml", "-o", "results", "--workers", "1")
+    done = sweep(tmp_path, "--workers", "1")
     assert (done.returncode, done.stdout) == (1, "results: 1 run done, 1 failed\n")
     died = f"its worker died (signal {signal.SIGXCPU.value})"
     assert done.stderr.count(f"{died}; resumed by another") == 2
