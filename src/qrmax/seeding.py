@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from qrmax.errors import ParameterError, shown
 
 BLOCK = 32_768
-PER_STEP = 4
+PER_STEP = 8
 """An upper bound on the numbers that one environment step takes from a stream."""
 
 

@@ -17,6 +17,7 @@ from qrmax.agents.buckets.simhash import simhash, uniform_grid
 from qrmax.errors import ModelError, ObservationError, ParameterError
 from qrmax.problems.observations import Observations
 from qrmax.problems.plane import Plane
+from qrmax.problems.sensor import Sensor
 
 pytestmark = pytest.mark.small_enough_without_jit
 
@@ -164,6 +165,7 @@ def test_what_is_out_of_bounds_is_clipped_and_what_has_none_is_squashed() -> Non
 @njit
 def bucket(ground: step_loops.Ground, label: int) -> int:
     """Compiled code alone can call it."""
+    step_loops._sense(ground, np.zeros(1), np.zeros(1, dtype=np.int64))
     return step_loops._bucket(ground, label)
 
 
@@ -173,7 +175,8 @@ def ground(buckets: Buckets, scale: np.ndarray) -> step_loops.Ground:
     plane = Plane(
         nowhere, nowhere[0], np.ones((1, 4), dtype=bool), 1, np.zeros(1), scale.astype(float)
     )
-    return step_loops.Ground(plane, np.zeros(2), buckets.lookup())
+    d = len(scale)
+    return step_loops.Ground(plane, np.zeros(2), Sensor.of(d), np.zeros(d), buckets.lookup())
 
 
 def compiled(buckets: Buckets, scale: np.ndarray, place: np.ndarray, label: int) -> int:

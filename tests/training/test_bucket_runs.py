@@ -61,6 +61,7 @@ PROBLEMS: list[ContinuousProblem] = [
     side_trip(),
     qrmax.make("continuous/bottleneck/abc", step=0.1, max_episode_steps=60),
     qrmax.make("continuous/office/map1/exp5", step=1.5, noise=0.2, decoration_penalty=1.0),
+    qrmax.make(LAKE, rotation=-50.0, sensor_noise=0.4, **LIVELY),
 ]
 
 

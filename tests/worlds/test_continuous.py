@@ -19,6 +19,7 @@ from qrmax.problems.plane import LEFT, RIGHT, cell_of
 from qrmax.worlds.catalog import all_names, is_continuous
 from qrmax.worlds.continuous import ContinuousOptions
 from qrmax.worlds.office import WORLD as OFFICE
+from qrmax.worlds.random_office import WORLD as RANDOM_OFFICE
 
 
 def true_at(problem: ContinuousProblem, *position: float) -> set[str]:
@@ -27,7 +28,11 @@ def true_at(problem: ContinuousProblem, *position: float) -> set[str]:
     return set(problem.labels[problem.label[cell_of(problem.plane, x, y)]])
 
 
-@pytest.mark.parametrize("name", [*filter(is_continuous, all_names())])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in all_names() if is_continuous(name) and "random" not in name]
+    + ["continuous/random-office/0", "continuous/random-office/1099"],
+)
 def test_every_name_makes_the_problem_of_that_name(name: str) -> None:
     problem = qrmax.make(name)
     assert isinstance(problem, ContinuousProblem)
@@ -36,8 +41,10 @@ def test_every_name_makes_the_problem_of_that_name(name: str) -> None:
     assert is_continuous(name)
 
 
-def test_the_names_are_the_offices_and_four_worlds_more() -> None:
-    offices = {f"continuous/{name}" for name in OFFICE.problem_names()}
+def test_the_names_are_the_offices_random_ones_and_four_worlds_more() -> None:
+    offices = {
+        f"continuous/{name}" for name in (*OFFICE.problem_names(), *RANDOM_OFFICE.problem_names())
+    }
     others = {"frozen-lake/abc", "line/ab", "corridor/abc", "bottleneck/abc"}
     found = {name for name in all_names() if is_continuous(name)}
     assert found == offices | {f"continuous/{name}" for name in others}
@@ -282,3 +289,59 @@ def test_whatever_name_is_given_a_problem_comes_out_or_an_error_of_ours(parts: l
         except QRMaxError:
             return
     assert isinstance(problem, ContinuousProblem)
+
+
+# --- sensors and random maps
+
+
+@pytest.mark.parametrize("rotation", [30.0, 90.0, -135.0])
+def test_the_optimum_does_not_depend_on_how_the_plane_is_turned(rotation: float) -> None:
+    plain, turned = (
+        qrmax.make("continuous/corridor/abc", rotation=angle, step=0.1) for angle in (0.0, rotation)
+    )
+    best = [qrmax.solve_continuous(each, gamma=0.9, per_cell=2) for each in (plain, turned)]
+    assert best[0].start_value == best[1].start_value > 0.0
+    middles = np.stack(np.meshgrid(np.arange(40.0) + 0.5, np.arange(10.0) + 0.5), axis=-1)
+    q = np.zeros(400, dtype=int)
+    acts = [
+        each.actions(problem.observe(middles.reshape(-1, 2)), q)
+        for each, problem in zip(best, (plain, turned), strict=True)
+    ]
+    assert (acts[0] == acts[1]).mean() > 0.95  # values of equally good actions differ by rounding
+    assert len(set(acts[0].tolist())) > 1
+
+
+def test_turned_axes_are_those_of_a_turned_map() -> None:
+    problem = qrmax.make("continuous/frozen-lake/abc", rotation=30.0)
+    cos, sin = np.cos(np.pi / 6), np.sin(np.pi / 6)
+    seen = problem.observe(np.array([[4.5, 0.5]]))[0]
+    np.testing.assert_allclose(seen, [4.5 * cos - 0.5 * sin, 4.5 * sin + 0.5 * cos])
+    np.testing.assert_allclose(problem.observations.low, [-10 * sin, 0.0], atol=1e-12)
+    np.testing.assert_allclose(problem.observations.high, [10 * cos, 10 * (cos + sin)])
+    assert true_at(problem, *problem.observe(np.array([[4.5, 4.5]]))[0]) == {"A"}
+
+
+def test_a_line_cannot_be_turned() -> None:
+    with pytest.raises(QRMaxError, match="rotation is 30; a line has only 0"):
+        qrmax.make("continuous/line/ab", rotation=30.0)
+    assert qrmax.make("continuous/line/ab", sensor_noise=0.1).sensor_noise == 0.1
+
+
+@pytest.mark.parametrize("option", ["rotation", "sensor_noise"])
+@pytest.mark.parametrize("value", [float("nan"), -1000.0, "much"])
+def test_a_sensor_that_cannot_be_is_refused(option: str, value: Any) -> None:
+    with pytest.raises(ParameterError, match=option):
+        qrmax.make("continuous/frozen-lake/abc", **{option: value})
+
+
+def test_a_random_map_is_that_of_the_tabular_world_with_its_task() -> None:
+    for seed in (0, 7, 1000):
+        plane = qrmax.make_continuous(f"continuous/random-office/{seed}")
+        cells = qrmax.make(f"random-office/{seed}")
+        assert plane.machine == cells.machine
+        np.testing.assert_array_equal(plane.terminal, cells.mdp.terminal)
+        assert [plane.labels[i] for i in plane.label] == [cells.labels[i] for i in cells.label]
+    wide = qrmax.make_continuous("continuous/random-office/3", width=20, height=5)
+    assert (wide.plane.columns, wide.n_cells) == (20, 100)
+    own = qrmax.make_continuous("continuous/random-office/3", task=in_order("C", name="own"))
+    assert own.name == "continuous/random-office/3/own"

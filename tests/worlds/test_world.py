@@ -178,8 +178,9 @@ def test_the_source_of_a_world_from_outside_is_known_unless_it_declares_a_versio
     assert world(version=2).source == {"module": __name__, "version": "2"}
 
 
-def test_the_type_of_continuous_names_lists_all_of_them() -> None:
-    names = {name for name in all_names() if is_continuous(name)}
+def test_the_type_of_continuous_names_lists_all_of_them_but_those_of_seeds() -> None:
+    seeded = {name for each in worlds() if each.seeds for name in each.problem_names()}
+    names = {name for name in all_names() if is_continuous(name)} - seeded
     shorter = {without_task(name) for name in names} | {
         name for name in world_names() if name.startswith("continuous/")
     }

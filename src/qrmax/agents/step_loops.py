@@ -35,7 +35,9 @@ if TYPE_CHECKING:  # numba does not read annotations
         Tables,
         TaskModel,
     )
+    from qrmax.problems.continuous_problem import PlaneSimulator
     from qrmax.problems.plane import Plane
+    from qrmax.problems.sensor import Sensor
     from qrmax.problems.simulator import World
 
     LongArray = NDArray[np.int64]
@@ -43,8 +45,9 @@ if TYPE_CHECKING:  # numba does not read annotations
 _S, _Q, _AGE, _OVER, _EPISODES = range(5)  # as in problems/simulator.py
 _NOTHING = -1  # as in empirical/counts.py
 _NO_EDGE = -1  # as in planning/kernels.py
-_PER_STEP = 4  # as in seeding.py
+_PER_STEP = 8  # as in seeding.py
 _NEAR = 1e-9  # as in problems/plane.py
+_FARTHEST = 4.0  # as in problems/sensor.py
 _MIXER = 0x45D9F3B  # as in buckets.py
 
 _long = cast("Callable[[Any], int]", np.int64)  # the one integer type of all returned values
@@ -66,7 +69,15 @@ class Ground(NamedTuple):
 
     plane: Plane
     position: FloatArray  # [2]
+    sensor: Sensor
+    observed: FloatArray  # [d]
     lookup: Lookup
+
+    @classmethod
+    def of(cls, player: PlaneSimulator, lookup: Lookup) -> Ground:
+        """The ground of a simulator, which compiled code moves."""
+        problem = player.problem
+        return cls(problem.plane, player.position, problem.sensor, player.observed, lookup)
 
 
 class TemporalDifference(NamedTuple):
@@ -288,15 +299,31 @@ def _walk(ground: Ground, a: int, u: float, v: float) -> int:
 
 
 @_inner
+def _sense(ground: Ground, block: FloatArray, at: LongArray) -> None:
+    """Observe the current position (as in problems/continuous_problem.py)."""
+    position, scale, observed = ground.position, ground.plane.scale, ground.observed
+    axes, noise = ground.sensor
+    radius, angle = 0.0, 0.0
+    if noise != 0.0:
+        radius = math.sqrt(-2.0 * math.log(1.0 - _random(block, at)))
+        angle = 2.0 * math.pi * _random(block, at)
+    for i in range(scale.size):
+        exact = 0.0
+        for j in range(scale.size):
+            exact += axes[i, j] * (position[j] * scale[j])
+        g = radius * (math.cos(angle) if i == 0 else math.sin(angle))
+        observed[i] = exact + noise * min(max(g, -_FARTHEST), _FARTHEST)
+
+
+@_inner
 def _bucket(ground: Ground, label: int) -> int:
-    """The bucket of the current position, -1 if there is none (as in buckets.py)."""
+    """The bucket of the current observation, -1 if there is none (as in buckets.py)."""
     low, high, squashed = ground.lookup.scaling
     rows, top, word, shift, _ = ground.lookup.projection
     keys, slots = ground.lookup.keys, ground.lookup.slots
     seen, key = ground.lookup.seen, ground.lookup.key
-    position, scale = ground.position, ground.plane.scale
-    for i in range(scale.size):
-        x = position[i] * scale[i]
+    for i in range(ground.observed.size):
+        x = ground.observed[i]
         if squashed[i]:
             seen[i] = x / (1.0 + abs(x))
         else:
@@ -325,11 +352,14 @@ def _bucket(ground: Ground, label: int) -> int:
 
 
 @_inner
-def _enter(ground: Ground, state: LongArray, label_of: IntArray) -> None:
+def _enter(
+    ground: Ground, state: LongArray, label_of: IntArray, block: FloatArray, at: LongArray
+) -> None:
     """Start in the middle of the cell that `_reset` has drawn; the state becomes its bucket."""
     cell, columns = state[_S], ground.plane.columns
     ground.position[0] = cell % columns + 0.5
     ground.position[1] = cell // columns + 0.5
+    _sense(ground, block, at)
     state[_S] = _bucket(ground, label_of[cell])
 
 
@@ -647,7 +677,7 @@ def explore(
         if state[_OVER]:
             _reset(world, state, world_numbers)
             if ground is not None:
-                _enter(ground, state, label_of)
+                _enter(ground, state, label_of, block, at)
                 if state[_S] == _NOTHING:
                     break
         taken += 1
@@ -662,6 +692,7 @@ def explore(
             place, r_env = s_next, reward[s, a, k]
         else:
             place = _walk(ground, a, _random(block, at), _random(block, at))
+            _sense(ground, block, at)
             label, r_env = _long(label_of[place]), ground.plane.reward[place]
             s_next = _bucket(ground, label)
             j = _event(task_prob, q, label, block, at)
@@ -1215,7 +1246,7 @@ def sample_returns(
             _reset(world, state, numbers)
             total, discount = 0.0, 1.0
             if ground is not None:
-                _enter(ground, state, label_of)
+                _enter(ground, state, label_of, block, at)
         s, q = state[_S], state[_Q]
         a = policy[state[_AGE] % policy.shape[0], s, q] if s != _NOTHING else 0
         if ground is None:
@@ -1225,6 +1256,7 @@ def sample_returns(
             place, r_env = s_next, reward[s, a, k]
         else:
             place = _walk(ground, a, _random(block, at), _random(block, at))
+            _sense(ground, block, at)
             label, r_env = _long(label_of[place]), ground.plane.reward[place]
             s_next = _bucket(ground, label)
             j = _event(task_prob, q, label, block, at)

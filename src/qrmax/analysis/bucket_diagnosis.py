@@ -83,7 +83,7 @@ def diagnose(
 
 
 def scatter(problem: ContinuousProblem, samples: int, rng: np.random.Generator) -> Scattered:
-    """Sample observations, with labels, uniformly from a plane without its solid cells.
+    """Sample exact observations, with labels, uniformly from a plane without its solid cells.
 
     >>> import qrmax
     >>> line = qrmax.make("continuous/line/ab")
@@ -96,8 +96,7 @@ def scatter(problem: ContinuousProblem, samples: int, rng: np.random.Generator) 
     cells = rng.choice(np.flatnonzero(~solid), size=samples)
     corners = np.stack([cells % plane.columns, cells // plane.columns], axis=1)
     position = corners + np.minimum(rng.random((samples, 2)), 1.0 - NEAR)  # or of the next cell
-    dimension = len(plane.scale)
-    return Scattered(position[:, :dimension] * plane.scale, problem.label[cells])
+    return Scattered(problem.observe(position), problem.label[cells])
 
 
 def _spread(values: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any]:

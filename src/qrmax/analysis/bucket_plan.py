@@ -71,8 +71,7 @@ def _sample(
     x, y = problem.positions(seen.observations).T
     noise = rng.standard_normal((2, samples))
     x, y, cell = moves(problem.plane, x, y, np.full(samples, a), *noise)
-    scale = problem.plane.scale
-    arrived = np.stack([x, y], axis=1)[:, : len(scale)] * scale
+    arrived = problem.observe(np.stack([x, y], axis=1))
     return _Moves(
         bucket=buckets.number_all(seen.observations, seen.labels),
         cell=cell,

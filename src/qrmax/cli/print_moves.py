@@ -32,7 +32,7 @@ def show_moves_between(problem: Any, action: Callable[[Any, int, int], int]) -> 
 
     plane, cells = problem.plane, np.arange(problem.n_cells)
     middle = np.stack([cells % plane.columns, cells // plane.columns], axis=1) + 0.5
-    seen = middle[:, : len(plane.scale)] * plane.scale
+    seen = problem.observe(middle)
     way = (plane.direction @ np.array(MOVES).T).argmax(axis=1)  # [a]: the nearest move of the map
     policy = [
         [way[action(seen[cell], int(problem.label[cell]), q)] for q in range(problem.n_task_states)]

@@ -4,6 +4,9 @@ The discretisation error is estimated by solving on a grid of half the points al
 the difference between both is the error that is reported. Near a border or a goal, the value of a
 position changes within about the noise of a move, so a grid has to be about as fine as that; and
 if both grids differ by much, it is refined, as long as that takes seconds and not minutes.
+
+A rotated sensor changes nothing but the observations. With a noisy one, the optimum is that of a
+policy that sees positions exactly: an upper bound on that of policies of noisy observations.
 """
 
 from __future__ import annotations

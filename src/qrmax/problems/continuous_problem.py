@@ -21,6 +21,7 @@ from qrmax.machines.reward_machine import RewardMachine
 from qrmax.problems.observations import Observations
 from qrmax.problems.plane import NEAR, FloatArray, Plane, cell_of, check_plane, gaussian, move
 from qrmax.problems.problem import warn_of_what_can_never_be
+from qrmax.problems.sensor import FARTHEST, Sensor
 from qrmax.problems.shaped import unshaped, warn_of_world_ends
 from qrmax.problems.simulator import AGE, EPISODES, OVER, Q, S, Step, World, starts
 from qrmax.seeding import Chance
@@ -39,6 +40,8 @@ class ContinuousProblem:
         max_episode_steps: the step after which episodes are truncated; None for never.
         name: its name, for messages and files.
         world: the map, for drawing.
+        rotation: the angle between the axes of observations and those of the plane, in degrees.
+        sensor_noise: the standard deviation of noise on observations; the state stays hidden then.
 
     >>> import qrmax
     >>> qrmax.make("continuous/frozen-lake/abc")
@@ -57,6 +60,8 @@ class ContinuousProblem:
         max_episode_steps: int | None = None,
         name: str = "problem",
         world: object | None = None,
+        rotation: float = 0.0,
+        sensor_noise: float = 0.0,
     ) -> None:
         self.plane = plane
         self.machine = machine
@@ -69,7 +74,10 @@ class ContinuousProblem:
         self.max_episode_steps = max_episode_steps
         self.name = name
         self.world = world
+        self.rotation = rotation
+        self.sensor_noise = sensor_noise
         self._check()
+        self.sensor = Sensor.of(len(plane.scale), rotation, sensor_noise)
         self.table = machine.table(self.labels)
         machine.reset(self.labels[self.label[start]])  # a TaskError if that is random
         if max_episode_steps is not None:
@@ -97,10 +105,15 @@ class ContinuousProblem:
 
     @cached_property
     def observations(self) -> Observations:
-        """The space of observations: positions."""
+        """The space of observations: positions, as the sensor has them."""
         size = np.array([self.plane.columns, self.n_cells // self.plane.columns], dtype=float)
         scale = self.plane.scale
-        return Observations(np.zeros(len(scale)), size[: len(scale)] * scale)
+        return Observations(*self.sensor.bounds(size[: len(scale)] * scale))
+
+    def observe(self, positions: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
+        """Positions in cells `[n, 2]` as observations `[n, d]`; without `rng` free of noise."""
+        scale = self.plane.scale
+        return self.sensor.observe(positions[:, : len(scale)] * scale, rng)
 
     def positions(self, observations: FloatArray) -> FloatArray:
         """Observations `[n, d]` as positions in cells, `[n, 2]`; a line runs at y = 0.5.
@@ -109,7 +122,7 @@ class ContinuousProblem:
         outside the plane is moved to its border.
         """
         at = np.full((len(observations), 2), 0.5)
-        at[:, : observations.shape[1]] = observations / self.plane.scale
+        at[:, : observations.shape[1]] = self.sensor.places(observations) / self.plane.scale
         border = np.rint(at)
         at = np.where(np.abs(at - border) < 0.5 * NEAR, border, at)
         columns = self.plane.columns
@@ -133,7 +146,7 @@ class ContinuousProblem:
         return unshaped(self)
 
     def label_of(self, observation: Any, info: Any = None) -> int:  # noqa: ARG002
-        """The number of the label of a position."""
+        """The number of the label of the position that is observed."""
         [[x, y]] = self.positions(self.observations.check(observation)[None]).tolist()
         return int(self.label[cell_of(self.plane, x, y)])
 
@@ -162,6 +175,8 @@ class ContinuousProblem:
                 f"{self.name}: label is {self.label[cell]} at cell {cell}; "
                 f"allowed: 0 to {len(self.labels) - 1}"
             )
+        if self.rotation and len(self.plane.scale) == 1:
+            raise ModelError(f"{self.name}: rotation is {self.rotation:g}; a line has only 0")
         if not 0 <= self.start < n_cells:
             raise ModelError(
                 f"{self.name}: start is cell {self.start}; allowed: 0 to {n_cells - 1}"
@@ -189,6 +204,7 @@ class PlaneSimulator:
         self.world = _world(problem)
         self.perceive = perceive
         self.position = np.zeros(2)  # compiled loops write here, too
+        self.observed = np.zeros(len(problem.plane.scale))  # likewise
         self.state = np.array([0, 0, 0, 1, 0], dtype=np.int64)
         self._seen: Any = None  # the state perceived last, if it is not a number
 
@@ -214,8 +230,7 @@ class PlaneSimulator:
 
     def observation(self) -> FloatArray:
         """Return the current observation."""
-        scale = self.problem.plane.scale
-        return self.position[: len(scale)] * scale
+        return self.observed.copy()
 
     @property
     def place(self) -> int:
@@ -223,14 +238,21 @@ class PlaneSimulator:
         x, y = self.position.tolist()
         return cell_of(self.problem.plane, x, y)
 
-    def stand(self, position: ArrayLike) -> None:
-        """Continue from a position; a `ModelError` if it is not in the plane."""
+    def stand(self, position: ArrayLike, observed: ArrayLike | None = None) -> None:
+        """Continue from a position; a `ModelError` if it is not in the plane.
+
+        `observed` is the current observation, which without noise is that of the position.
+        """
         columns = self.problem.plane.columns
         rows = self.problem.n_cells // columns
         x, y = np.asarray(position, dtype=np.float64).tolist()
         if not (0.0 <= x < columns and 0.0 <= y < rows):
             raise ModelError(f"({x:g}, {y:g}) is not in a plane of {columns} x {rows} cells")
         self.position[:] = (x, y)
+        if observed is None:
+            self.observed[:] = self.problem.observe(self.position[None])[0]
+        else:
+            self.observed[:] = self.problem.observations.check(observed)
 
     def look(self) -> Any:
         """Perceive the current observation."""
@@ -248,6 +270,7 @@ class PlaneSimulator:
         cell, q = self.world.start_pair[i].tolist()
         columns = self.problem.plane.columns
         self.position[:] = (cell % columns + 0.5, cell // columns + 0.5)
+        self._sense()
         self.state[:] = (0, q, 0, 0, self.state[EPISODES] + 1)
         self.look()
 
@@ -261,6 +284,7 @@ class PlaneSimulator:
         g_x, g_y = gaussian(self.rng.random(), self.rng.random())
         x, y, cell = move(plane, float(self.position[0]), float(self.position[1]), a, g_x, g_y)
         self.position[:] = (x, y)
+        self._sense()
         label = int(world.label[cell])
         certain = world.task_prob[q, label, 0] == 1.0
         j = 0 if certain else draw(world.task_prob[q, label], self.rng.random())
@@ -279,6 +303,16 @@ class PlaneSimulator:
             truncated=truncated,
             world_ended=bool(world.done[cell, q]),
         )
+
+    def _sense(self) -> None:
+        """Observe the current position (as `_sense` in agents/step_loops.py)."""
+        axes, noise = self.problem.sensor
+        scale = self.problem.plane.scale.tolist()
+        place = [at * unit for at, unit in zip(self.position.tolist(), scale, strict=False)]
+        blur = gaussian(self.rng.random(), self.rng.random()) if noise else (0.0, 0.0)
+        for i, shares in enumerate(axes.tolist()):
+            exact = sum(share * at for share, at in zip(shares, place, strict=True))
+            self.observed[i] = exact + noise * min(max(blur[i], -FARTHEST), FARTHEST)
 
 
 def _world(problem: ContinuousProblem) -> World:

@@ -96,7 +96,7 @@ class _Crowd:
     def step(self, policy: Actor, rng: np.random.Generator) -> FloatArray:
         """Take a step in every episode; return the rewards."""
         plane, table = self.problem.plane, self.problem.table
-        a = np.asarray(policy.actions(self._observations(), self.q))
+        a = np.asarray(policy.actions(self._observations(rng), self.q))
         g_x, g_y = rng.standard_normal((2, len(a)))
         self.x, self.y, self.cell = moves(plane, self.x, self.y, a, g_x, g_y)
         label, q = self.problem.label[self.cell], self.q
@@ -113,9 +113,8 @@ class _Crowd:
         for name in ("episode", "x", "y", "cell", "q"):
             setattr(self, name, getattr(self, name)[these])
 
-    def _observations(self) -> FloatArray:
-        scale = self.problem.plane.scale
-        return np.stack([self.x, self.y], axis=1)[:, : len(scale)] * scale
+    def _observations(self, rng: np.random.Generator) -> FloatArray:
+        return self.problem.observe(np.stack([self.x, self.y], axis=1), rng)
 
     def _outcomes(self, label: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the outcome of the machine in each episode."""

@@ -5,11 +5,13 @@
     continuous/line/ab              from 0 to 1; moves are right and left
     continuous/corridor/abc         the same in two dimensions
     continuous/bottleneck/abc       the corridor, narrow between A and B
+    continuous/random-office/SEED   maps and tasks drawn from a seed
 
 A move goes `step` far in its direction, plus Gaussian noise of standard deviation `noise` in both
 coordinates; walls stop it. The labelling function is constant on each cell of the map, which has
-its own scale: on the line a cell is 0.05 wide. Observations are positions. Episodes start in the
-middle of the start cell, and end on a decoration or in a hole.
+its own scale: on the line a cell is 0.05 wide. Observations are positions, in coordinates that may
+be rotated, and with `sensor_noise` inexact. Episodes start in the middle of the start cell, and end
+on a decoration or in a hole.
 
 Each world is described in a module of its own; this one has the shared code.
 """
@@ -58,6 +60,8 @@ class ContinuousOptions(Options):
     ] = 0.0
     decorations_terminate: Annotated[bool, "whether that also ends the episode"] = True
     max_episode_steps: Annotated[int | None, "steps after which episodes are truncated"] = 1000
+    rotation: Annotated[float, "angle of the axes observed to those of the map, degrees"] = 0.0
+    sensor_noise: Annotated[float, "standard deviation of noise on observations"] = 0.0
 
     def __post_init__(self) -> None:
         if self.step is not None:
@@ -66,6 +70,8 @@ class ContinuousOptions(Options):
             check_range("noise", self.noise, at_least=0.0, at_most=1e6)
         check_range("decoration_penalty", self.decoration_penalty, at_least=-1e100, at_most=1e100)
         check_flag("decorations_terminate", self.decorations_terminate)
+        check_range("rotation", self.rotation, at_least=-360.0, at_most=360.0)
+        check_range("sensor_noise", self.sensor_noise, at_least=0.0, at_most=1e6)
         if self.max_episode_steps is not None:
             check_count("max_episode_steps", self.max_episode_steps)
 
@@ -111,6 +117,8 @@ def continuous(
         max_episode_steps=options.max_episode_steps,
         name=name,
         world=grid,
+        rotation=options.rotation,
+        sensor_noise=options.sensor_noise,
     )
 
 

@@ -10,6 +10,7 @@ ContinuousName = Literal[
     "continuous/corridor",
     "continuous/bottleneck",
     "continuous/office",
+    "continuous/random-office",
     "continuous/frozen-lake/abc",
     "continuous/line/ab",
     "continuous/corridor/abc",

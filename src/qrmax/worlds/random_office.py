@@ -18,7 +18,7 @@ seeds from 1000 on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,13 +72,8 @@ def random_office(
     seed: int, task: RewardMachine | None, options: RandomOfficeOptions, name: str
 ) -> Problem:
     """Random Office worlds: rooms with doors, decorations, slips and a task, drawn from a seed."""
-    sizes = Draws(seed, "random-office size")
-    width, height = sizes.integer(*SIDES), sizes.integer(*SIDES)
-    floor = _furnished(seed, options.width or width, options.height or height)
-    slips, drawn_slip = _slips(seed, floor.plan)
-    grid = floor.as_map(f"random-office-{seed}", options.slips or slips)
-    names = sorted(grid.propositions - {DECORATION})
-    kinds = ("sequence", "any-order", "branching")
+    drawn = drawn_office(seed, options.width, options.height, options.slips)
+    grid, drawn_slip = drawn.grid, drawn.slip
     mdp = grid_mdp(
         grid,
         slip=drawn_slip if options.slip is None else options.slip,
@@ -89,13 +84,38 @@ def random_office(
     )
     return Problem(
         mdp,
-        task or random_task(Draws(seed, "random-office task"), names, kinds),
+        task or drawn_task(seed, grid),
         grid.labels(),
         grid.label(),
         max_episode_steps=options.max_episode_steps,
         name=name,
         world=grid,
     )
+
+
+class DrawnOffice(NamedTuple):
+    """The map of a seed, and its probability of a slip in each cell."""
+
+    grid: GridMap
+    slip: NDArray[np.float64]
+
+
+def drawn_office(
+    seed: int, width: int | None = None, height: int | None = None, slips: str | None = None
+) -> DrawnOffice:
+    """The map and the slips of a seed; None is what the seed says."""
+    sizes = Draws(seed, "random-office size")
+    columns, rows = sizes.integer(*SIDES), sizes.integer(*SIDES)
+    floor = _furnished(seed, width or columns, height or rows)
+    directions, slip = _slips(seed, floor.plan)
+    return DrawnOffice(floor.as_map(f"random-office-{seed}", slips or directions), slip)
+
+
+def drawn_task(seed: int, grid: GridMap) -> RewardMachine:
+    """The task of a seed on its map."""
+    names = sorted(grid.propositions - {DECORATION})
+    kinds = ("sequence", "any-order", "branching")
+    return random_task(Draws(seed, "random-office task"), names, kinds)
 
 
 def _slips(seed: int, plan: FloorPlan) -> tuple[str, NDArray[np.float64]]:

@@ -35,6 +35,7 @@ _HOME = {  # module by name; its attribute WORLD is the world
     "continuous/corridor": "corridor",
     "continuous/bottleneck": "bottleneck",
     "continuous/office": "continuous_office",
+    "continuous/random-office": "continuous_random_office",
 }
 _registered: dict[str, World[AnyProblem]] = {}
 _listeners: list[Callable[[World[AnyProblem]], None]] = []

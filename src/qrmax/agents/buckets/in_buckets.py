@@ -142,8 +142,7 @@ class InBuckets(ModelBased):
     def ground(self, simulator: AnySimulator) -> step_loops.Ground:
         """The plane and its buckets, for the compiled loop."""
         assert isinstance(simulator, PlaneSimulator)  # the trainer ensures it
-        plane, position = simulator.problem.plane, simulator.position
-        return step_loops.Ground(plane, position, self.buckets.lookup())
+        return step_loops.Ground.of(simulator, self.buckets.lookup())
 
     def fast_forward(self, simulator: AnySimulator, limit: int) -> FastForwardResult:
         """Take compiled steps, up to one that completes an estimate or reaches something new."""

@@ -67,6 +67,8 @@ class ContinuousDomain(SimulatedDomain):
                 max_episode_steps=described["max_episode_steps"],
                 name=described["name"],
                 world=stored_map(described, len(arrays["label"])),
+                rotation=described.get("rotation", 0.0),
+                sensor_noise=described.get("sensor_noise", 0.0),
             )
         )
 
@@ -80,13 +82,16 @@ class ContinuousDomain(SimulatedDomain):
         return {
             **super().describe(player),
             "position": player.position.tolist(),
+            "observed": player.observed.tolist(),
+            "rotation": self.posed.rotation,
+            "sensor_noise": self.posed.sensor_noise,
             "columns": self.posed.plane.columns,
             "start": self.posed.start,
         }
 
     def restore_player(self, player: Any, described: Mapping[str, Any], agent: Agent) -> None:
         """Restore the state and the position of the simulator."""
-        player.stand(described["position"])
+        player.stand(described["position"], described.get("observed"))
         super().restore_player(player, described, agent)
 
     @classmethod

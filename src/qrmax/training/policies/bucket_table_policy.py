@@ -52,7 +52,7 @@ class BucketTablePolicy(Policy):
     ) -> FloatArray:
         """Sampled episodes `[episode, 3]`, by the compiled loop."""
         player = PlaneSimulator(problem, chance, self.buckets.find)
-        ground = step_loops.Ground(problem.plane, player.position, self.buckets.lookup())
+        ground = step_loops.Ground.of(player, self.buckets.lookup())
         room = max(len(self.table), len(self.buckets))  # more may have been discovered since
         actions = padded(self.table, room)[None]
         return sample(player.world, player.state, actions, gamma, episodes, chance, ground)
