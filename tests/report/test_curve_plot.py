@@ -16,6 +16,7 @@ from command_line import run
 from qrmax.cli import curves_command as offered
 from qrmax.cli.output import PICTURES
 from qrmax.errors import ParameterError, StoreError
+from qrmax.pictures.drawing import FORMATS
 from qrmax.report.curve_plot import (
     LEGEND,
     MEASURES,
@@ -27,7 +28,6 @@ from qrmax.report.curve_plot import (
     line_of,
     wrapped_label,
 )
-from qrmax.report.drawing import FORMATS
 from qrmax.studies.foreign_runs import ForeignPoint, ForeignRun
 from qrmax.studies.other_runs import OtherRuns
 from qrmax.studies.study import Study

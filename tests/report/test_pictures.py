@@ -12,7 +12,7 @@ from pypdf import PdfReader
 
 import qrmax
 from qrmax.errors import MapError, QRMaxWarning, SourceError, UnknownNameError
-from qrmax.report.drawing import FORMATS, Font, Look, Picture, Point, Shape, Text, disc, rectangle
+from qrmax.pictures.drawing import FORMATS, Font, Look, Picture, Point, Shape, Text, disc, rectangle
 from qrmax.report.machine_picture import draw_machine
 from qrmax.report.map_picture import MOST_CELLS, draw_map
 from qrmax.report.signs import sign

@@ -246,7 +246,7 @@ def test_moves_on_a_line_have_their_names() -> None:
 
 def centre(image: np.ndarray) -> np.ndarray:
     """The middle of what is red, in pixels: x, y."""
-    red = (image[:, :, 0] > 190) & (image[:, :, 1] < 120)
+    red = (image[:, :, 0] > 200) & (image[:, :, 1] < 120)
     return np.argwhere(red).mean(axis=0)[::-1]
 
 

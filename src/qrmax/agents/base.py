@@ -88,6 +88,13 @@ class ModelCoverage(NamedTuple):
     of: int
 
 
+class VisitCounts(NamedTuple):
+    """Visits of state-action pairs, as far as an agent counts them."""
+
+    n: IntArray  # [s, a], or [s, q, a] if it does not learn the factors apart
+    threshold: int  # visits from which on a pair counts as known
+
+
 class RewardBounds(NamedTuple):
     """Bounds on the reward of a step that an algorithm assumes."""
 
@@ -279,6 +286,10 @@ class Agent(ABC):
 
     def known(self) -> ModelCoverage | None:
         """Return the part of its model that is known; None for an agent without a model."""
+        return None
+
+    def visits(self) -> VisitCounts | None:
+        """Return its counts of state-action pairs; None for an agent that keeps none."""
         return None
 
     # --- saving

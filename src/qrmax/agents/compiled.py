@@ -27,6 +27,7 @@ _BESIDE = {  # methods of any agent on which no loop depends
         "recommendation",
         "q",
         "known",
+        "visits",
         "samples",
         "nbytes",
     ),

@@ -23,6 +23,7 @@ from qrmax.agents.base import (
     ModelCoverage,
     Sizes,
     Tabular,
+    VisitCounts,
     as_transition,
 )
 from qrmax.agents.choice import greedy_actions, one_of
@@ -119,6 +120,12 @@ class ModelBased(Tabular):
             pairs=sum(int((n >= threshold).sum()) for n, threshold in counts),
             of=sum(n.size for n, _ in counts),
         )
+
+    def visits(self) -> VisitCounts:
+        """The visits of state-action pairs, counted up to the threshold."""
+        first, *_ = self.counters.values()  # of the world, or of pairs (s, q)
+        shape = self.sizes if self.joint else (self.sizes.states, self.sizes.actions)
+        return VisitCounts(first.counts.n.reshape(shape), first.threshold)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """The counters and the planner."""

@@ -17,7 +17,7 @@ from qrmax.live_line import folded
 from qrmax.source import check_output, write_whole
 
 NO_SUCCESS = "the task has no success state"
-PICTURES = ("svg", "png", "pdf")  # those of `report.drawing`; a test holds them together
+PICTURES = ("svg", "png", "pdf")  # those of `pictures.drawing`; a test holds them together
 SEPARATORS = tuple(filter(None, [os.sep, os.altsep]))
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")

@@ -1,11 +1,11 @@
-"""`qrmax show`: print or draw maps and tasks."""
+"""`qrmax show`: print or draw maps, tasks, problems and what runs have learned."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,20 +15,26 @@ from qrmax.cli.output import (
     as_json,
     examples,
     picture_format,
+    picture_option,
     print_facts,
     print_json,
     write_or_print,
 )
-from qrmax.cli.problems import TASKS, complete_map, complete_task
+from qrmax.cli.problems import TASKS, complete_map, complete_task, make_problem, problem_options
+from qrmax.cli.world_options import ProblemCommand
 
 if TYPE_CHECKING:
     from qrmax.logic.guards import Label
     from qrmax.machines.reward_machine import RewardMachine
 
 
+# those of `report.run_picture`, which takes long to import
+LEARNED = ("both", "values", "policy", "visits", "known", "buckets")
+
+
 @click.group(epilog=examples("qrmax show map map1", "qrmax show task exp5 --map map1"))
 def show() -> None:
-    """Show a map or a task."""
+    """Show a map, a task, a problem, or what a run has learned."""
 
 
 @show.command(
@@ -88,6 +94,53 @@ def show_map(name: str, output: Path | None, as_json: bool) -> None:
                 or "none",
             }
         )
+
+
+@show.command(
+    name="problem",
+    cls=ProblemCommand,
+    epilog=examples(
+        "qrmax show problem office/map1/exp5 -o exp5.svg",
+        "qrmax show problem random-mdp/3 -o graph.pdf",
+        "qrmax show problem --map my.txt --task my.toml -o mine.png",
+    ),
+)
+@problem_options
+@picture_option
+def show_problem(output: Path, **options: Any) -> None:
+    """Draw PROBLEM: its map, or its states as a grid or graph, and the machine beside it."""
+    kind = picture_format(output)
+    write_or_print(make_problem(**options).draw().data(kind), output)
+    click.echo(f"drawn to {output}", err=True)
+
+
+@show.command(
+    name="run",
+    epilog=examples(
+        "qrmax show run my.run -o policy.svg",
+        "qrmax show run my.run --as known -o known.pdf",
+        "qrmax show run my.run --as visits --state start -o visits.png",
+    ),
+)
+@click.argument("path", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--as",
+    "shown",
+    type=click.Choice(LEARNED),
+    default="both",
+    show_default=True,
+    help="The agent's values as colours, its policy as arrows, or both; visits of states; known "
+    "state-action pairs; or the buckets of observations.",
+)
+@click.option("--state", "states", metavar="STATE", multiple=True, help="This task state only.")
+@picture_option
+def show_run(path: Path, shown: str, states: tuple[str, ...], output: Path) -> None:
+    """Draw what the agent of the saved run RUN has learned, a panel for each task state."""
+    kind = picture_format(output)
+    from qrmax.training.checkpoint import load
+
+    write_or_print(load(path).draw(shown, states or None).data(kind), output)
+    click.echo(f"drawn to {output}", err=True)
 
 
 FORMATS = ("text", "toml", "json", "dot", "mermaid", "hoa", *PICTURES)

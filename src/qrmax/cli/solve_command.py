@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from qrmax.cli.output import (
     NO_SUCCESS,
+    OutputFile,
     as_json,
     examples,
     nominal_text,
     percent,
+    picture_format,
     print_facts,
     print_json,
+    write_or_print,
 )
 from qrmax.cli.print_moves import show_moves, show_moves_between
 from qrmax.cli.problems import is_continuous, make_problem, problem_options
@@ -22,6 +26,7 @@ from qrmax.cli.world_options import ProblemCommand
 from qrmax.errors import check_count, check_range
 
 if TYPE_CHECKING:
+    from qrmax.planning.fine_grid import FineSolution
     from qrmax.planning.staged_solution import StagedSolution
     from qrmax.planning.value_iteration import Solution
 
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "qrmax solve office/map1/exp5 --slip 0.1 --show",
         "qrmax solve office/map1/exp5 --horizon 150 --gamma 1",
+        "qrmax solve office/map1/exp1 -o values.svg",
         "qrmax solve --map my.txt --task my.toml --json",
         "qrmax solve continuous/frozen-lake/abc --noise 0.02",
     ),
@@ -51,12 +57,19 @@ if TYPE_CHECKING:
 @click.option(
     "--show", is_flag=True, help="Show the optimal policy on the map, one panel per task state."
 )
+@click.option(
+    "-o",
+    "--output",
+    type=OutputFile(),
+    help="Draw values and policy to this file, whose name ends in .svg, .png or .pdf.",
+)
 @as_json
 def solve(
     gamma: float,
     horizon: int | None,
     per_cell: int | None,
     show: bool,
+    output: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -76,11 +89,12 @@ def solve(
     else:
         check_count("horizon", horizon)
         check_range("gamma", gamma, above=0.0, at_most=1.0)
+    kind = None if output is None else picture_format(output)
     problem = make_problem(**options)
     if is_continuous(options["problem"]):
         if horizon is not None:
             raise click.UsageError("--horizon is for worlds with discrete states.")
-        _solve_continuous(problem, gamma, per_cell, as_json, show)
+        _draw(_solve_continuous(problem, gamma, per_cell, as_json, show), kind, output)
         return
     if per_cell is not None:
         raise click.UsageError("--per-cell is for continuous worlds.")
@@ -105,6 +119,7 @@ def solve(
         episodes = f"episodes of {limit} steps"
     result = evaluate(problem, solution.policy, gamma)
     seconds = time.perf_counter() - started
+    _draw(solution, kind, output)
     bound = result.error_bound
     assert bound is not None  # nothing was sampled
     if as_json:
@@ -147,9 +162,16 @@ def solve(
         show_moves(problem, first, hopeless=solution.value == 0.0)
 
 
+def _draw(solution: Any, kind: str | None, output: Path | None) -> None:
+    """Draw a solution to a file, if one is given."""
+    if kind is not None:
+        write_or_print(solution.draw().data(kind), output)
+        click.echo(f"drawn to {output}", err=True)
+
+
 def _solve_continuous(
     problem: Any, gamma: float, per_cell: int | None, as_json: bool, show: bool
-) -> None:
+) -> FineSolution:
     from qrmax.planning.compile_notice import compile_notice
     from qrmax.planning.fine_grid import solve_continuous
 
@@ -173,7 +195,7 @@ def _solve_continuous(
                 "seconds": seconds,
             }
         )
-        return
+        return solution
     facts = {
         "problem": problem.name,
         "grid": f"{points:,} points x {problem.n_task_states} task states",
@@ -192,3 +214,4 @@ def _solve_continuous(
     print_facts({**facts, "seconds": f"{seconds:.3f}"})
     if show:
         show_moves_between(problem, lambda x, _, q: int(solution.actions(x[None], [q])[0]))
+    return solution

@@ -21,6 +21,8 @@ from qrmax.logic.symbolic import ExplicitAutomaton, explore
 from qrmax.logic.text_table import aligned
 from qrmax.logic.transitions import Acceptor, state_ref
 from qrmax.logic.walk import Word, shortest_word, unfold
+from qrmax.pictures.drawing import Picture
+from qrmax.pictures.on_demand import drawn
 
 MAX_STATES = 200_000  # of a product
 
@@ -206,6 +208,14 @@ class DFA:
         lines = aligned(["from", "when", "to"], rows)
         accepting = ", ".join(map(str, sorted(self.accepting))) or "none"
         return "\n".join([*lines, "", f"accepting: {accepting}"])
+
+    def draw(self) -> Picture:
+        """Draw the automaton; accepting states have a double border."""
+        picture: Picture = drawn("machine_picture:draw_dfa", self)
+        return picture
+
+    def _repr_svg_(self) -> str:
+        return self.draw().svg()
 
     def __repr__(self) -> str:
         names = ", ".join(self.propositions[:8]) + ", ..." * (len(self.propositions) > 8)

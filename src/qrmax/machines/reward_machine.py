@@ -32,6 +32,8 @@ from qrmax.machines.edges import Edge, Event, Outcome, events_of, exclusive
 from qrmax.machines.equivalence import Counterexample, counterexample
 from qrmax.machines.machine_table import MachineTable, table_of
 from qrmax.machines.validity import check_declared, check_ends, check_overlaps
+from qrmax.pictures.drawing import Picture
+from qrmax.pictures.on_demand import drawn
 from qrmax.seeding import Chance
 
 if TYPE_CHECKING:
@@ -432,6 +434,17 @@ class RewardMachine:
             "otherwise": otherwise,
         }
         return "\n".join([title, "", *lines, "", *(f"{k}: {v}" for k, v in facts.items())])
+
+    def draw(self, state: str | None = None) -> Picture:
+        """Draw the machine, with one of its states highlighted as the current one, if given.
+
+        `save` of the picture writes SVG, PNG or PDF; a notebook shows it.
+        """
+        picture: Picture = drawn("machine_picture:draw_machine", self, state)
+        return picture
+
+    def _repr_svg_(self) -> str:
+        return self.draw().svg()
 
     def __repr__(self) -> str:
         ends: Mapping[str, frozenset[str]] = {"success": self.success, "failure": self.failure}

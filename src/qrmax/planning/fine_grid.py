@@ -11,6 +11,7 @@ policy that sees positions exactly: an upper bound on that of policies of noisy 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qrmax.errors import ParameterError, check_count, check_range, shown, warn
+from qrmax.pictures.drawing import Picture
+from qrmax.pictures.on_demand import drawn
 from qrmax.planning.policy_evaluation import Evaluation, evaluate
 from qrmax.planning.value_iteration import Solution, solve
 from qrmax.problems.continuous_problem import ContinuousProblem, check_continuous
@@ -80,6 +83,18 @@ class FineSolution:
         points, weights = self.grid.around(*self.problem.positions(seen).T)
         values = (weights[:, :, None] * self.q[points, task.astype(int)[:, None]]).sum(axis=1)
         return np.asarray(values.argmax(axis=1))
+
+    def draw(self, show: str = "both", states: Sequence[str] | None = None) -> Picture:
+        """Draw the values as colours and the actions as arrows, a panel for each machine state.
+
+        `show` is "both", "values" or "policy"; `states` are the machine states shown, by default
+        all that are not terminal. `save` of the picture writes SVG, PNG or PDF.
+        """
+        picture: Picture = drawn("problem_picture:draw_fine_solution", self, show, states)
+        return picture
+
+    def _repr_svg_(self) -> str:
+        return self.draw().svg()
 
     def __repr__(self) -> str:
         return (

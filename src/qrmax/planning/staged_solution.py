@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from qrmax.errors import check_count, check_range
+from qrmax.pictures.drawing import Picture
+from qrmax.pictures.on_demand import drawn
 from qrmax.planning.arrays import Belief, FloatArray, IntArray
 from qrmax.planning.error_bounds import staged_error
 from qrmax.planning.finite_horizon import (
@@ -48,6 +51,21 @@ class StagedSolution:
     def start_error_bound(self) -> float:
         """The most by which `start_value` can differ from the optimum, by rounding."""
         return staged_error(model_of(self.problem), self.value, self.gamma, self.horizon)
+
+    def draw(
+        self, show: str = "both", states: Sequence[str] | None = None, stage: int = 0
+    ) -> Picture:
+        """Draw the values as colours and the actions as arrows, a panel for each machine state.
+
+        `show` is "both", "values" or "policy"; `states` are the machine states shown, by default
+        all that are not terminal. `stage` is the stage of the policy. `save` of the picture writes
+        SVG, PNG or PDF.
+        """
+        picture: Picture = drawn("problem_picture:draw_solution", self, show, states, stage)
+        return picture
+
+    def _repr_svg_(self) -> str:
+        return self.draw().svg()
 
     def __repr__(self) -> str:
         return (

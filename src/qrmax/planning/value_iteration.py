@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -9,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from qrmax.errors import ConvergenceError, check_range
+from qrmax.pictures.drawing import Picture
+from qrmax.pictures.on_demand import drawn
 from qrmax.planning import kernels
 from qrmax.planning.arrays import EnvModel, FloatArray, IntArray, Rules, Tables, TaskModel
 from qrmax.planning.error_bounds import from_start, value_error
@@ -73,6 +76,18 @@ class Solution:
     def start_error_bound(self) -> float:
         """The most by which `start_value` can differ from the optimum."""
         return from_start(self.problem.start(), self.value, self.error_bound)
+
+    def draw(self, show: str = "both", states: Sequence[str] | None = None) -> Picture:
+        """Draw the values as colours and the actions as arrows, a panel for each machine state.
+
+        `show` is "both", "values" or "policy"; `states` are the machine states shown, by default
+        all that are not terminal. `save` of the picture writes SVG, PNG or PDF.
+        """
+        picture: Picture = drawn("problem_picture:draw_solution", self, show, states)
+        return picture
+
+    def _repr_svg_(self) -> str:
+        return self.draw().svg()
 
     def __repr__(self) -> str:
         return (

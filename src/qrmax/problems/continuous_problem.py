@@ -18,6 +18,8 @@ from qrmax.draw import draw
 from qrmax.errors import ModelError, ParameterError, check_count
 from qrmax.logic.guards import Label, as_label
 from qrmax.machines.reward_machine import RewardMachine
+from qrmax.pictures.drawing import Picture
+from qrmax.pictures.on_demand import drawn
 from qrmax.problems.observations import Observations
 from qrmax.problems.plane import NEAR, FloatArray, Plane, cell_of, check_plane, gaussian, move
 from qrmax.problems.problem import warn_of_what_can_never_be
@@ -158,6 +160,22 @@ class ContinuousProblem:
         """The least and the greatest reward of a transition, of world and task together."""
         env, task = self.plane.reward, self.table.reward
         return float(env.min() + task.min()), float(env.max() + task.max())
+
+    def draw(self, walker: tuple[float, float] | None = None, *, machine: bool = True) -> Picture:
+        """Draw the map, and the machine beside it.
+
+        `save` of the picture writes SVG, PNG or PDF; a notebook shows it. `walker` is the position
+        of a walker, in cells; `machine=False` leaves the machine out.
+
+        >>> import qrmax
+        >>> qrmax.make("continuous/line/ab").draw().title
+        'continuous/line/ab'
+        """
+        picture: Picture = drawn("problem_picture:draw_problem", self, walker, machine=machine)
+        return picture
+
+    def _repr_svg_(self) -> str:
+        return self.draw().svg()
 
     def _check(self) -> None:
         """Refuse arrays that do not fit: moves could leave the plane, or read wrong labels."""

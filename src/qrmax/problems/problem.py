@@ -25,6 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from qrmax.errors import ModelError, ParameterError, check_count, did_you_mean, warn
 from qrmax.logic.guards import Label, as_label, braced
 from qrmax.machines.reward_machine import RewardMachine
+from qrmax.pictures.drawing import Picture
+from qrmax.pictures.on_demand import drawn
 from qrmax.problems.coordinates import CoordinatesOfObservations
 from qrmax.problems.labelling_function import LabelsOfObservations, LabelsOfTransitions
 from qrmax.problems.mdp import MOST_REWARD, TabularMDP
@@ -256,6 +258,22 @@ class Problem:
         nominal.mdp = self.mdp.nominal()
         nominal.name = f"{self.name} (nominal)"
         return nominal
+
+    def draw(self, walker: int | None = None, *, machine: bool = True) -> Picture:
+        """Draw the map, or the states as a grid or graph, and the machine beside it.
+
+        `save` of the picture writes SVG, PNG or PDF; a notebook shows it. `walker` is the state of
+        a walker; `machine=False` leaves the machine out.
+
+        >>> import qrmax
+        >>> qrmax.make("office/map1/exp1").draw().title
+        'office/map1/exp1'
+        """
+        picture: Picture = drawn("problem_picture:draw_problem", self, walker, machine=machine)
+        return picture
+
+    def _repr_svg_(self) -> str:
+        return self.draw().svg()
 
     def __repr__(self) -> str:
         return (

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from qrmax.errors import ParameterError, check_choice, warn
+from qrmax.pictures.drawing import FORMATS
 from qrmax.planning.arrays import FloatArray
-from qrmax.report.drawing import FORMATS
 from qrmax.studies.learning_curves import curves, with_others
 from qrmax.studies.problem_specs import Environment
 from qrmax.studies.study import Study

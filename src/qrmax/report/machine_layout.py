@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from qrmax.machines.edges import Edge
 from qrmax.machines.reward_machine import FAILED, RewardMachine
-from qrmax.report.drawing import Point
+from qrmax.pictures.drawing import Point
 from qrmax.report.layers import acyclic, heights, ordered, ranks
 
 LONGEST = 60  # characters of an edge's label; a longer one is cut

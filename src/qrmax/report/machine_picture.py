@@ -6,11 +6,14 @@ for failure. The label of an edge interrupts its line: `guard, p=probability / r
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import pairwise
 
-from qrmax.errors import TaskError
+from qrmax.errors import ParameterError, TaskError, UnknownNameError
+from qrmax.logic.dfa import DFA
+from qrmax.machines.edges import Edge
 from qrmax.machines.reward_machine import FAILED, RewardMachine
-from qrmax.report.drawing import (
+from qrmax.pictures.drawing import (
     Font,
     Look,
     Outline,
@@ -41,13 +44,18 @@ _EDGE = Look(stroke="#829ab1", width=1.5)
 _FILLED = Look(fill="#829ab1")
 _BOXES = {
     "state": Look("#f0f4f8", "#486581", 1.5),
+    "accepting": Look("#f0f4f8", "#486581", 1.5),
     "success": Look("#dff3e4", "#2a7d46", 1.5),
     "failure": Look("#fbe3e0", "#b3372c", 1.5),
 }
 
+_CURRENT = Look("#ffd666", "#8a5a00", 3.0)
 
-def draw_machine(machine: RewardMachine) -> Picture:
+
+def draw_machine(machine: RewardMachine, state: str | None = None) -> Picture:
     """Draw a machine; `svg()` is the picture's text, `save` writes SVG, PNG or PDF.
+
+    `state` is the current state, which is highlighted.
 
     >>> from qrmax.machines.task_files import load_task
     >>> draw_machine(load_task("exp1")).svg().partition(" ")[0]
@@ -58,6 +66,44 @@ def draw_machine(machine: RewardMachine) -> Picture:
             f"{machine.name}: {len(machine.states)} states; at most {MOST_STATES} can be drawn; "
             "`restricted` leaves those that the labels of a map lead to"
         )
+    if state is not None and state not in machine.states:
+        raise UnknownNameError("machine state", state, machine.states)
+    otherwise = f"leads to {FAILED}" if machine.undefined == "fail" else "changes nothing"
+    return _draw(machine, state=state, foot=f"Any other label {otherwise}.")
+
+
+def draw_dfa(dfa: DFA) -> Picture:
+    """Draw an automaton; accepting states have a double border.
+
+    >>> from qrmax.logic.compiler import compile_formula
+    >>> draw_dfa(compile_formula("F coffee")).title
+    'DFA of 2 states'
+    """
+    name = f"DFA of {len(dfa.states)} states"
+    if len(dfa.states) > MOST_STATES:
+        raise ParameterError(f"{name}: at most {MOST_STATES} can be drawn")
+    edges = [
+        Edge(str(source), guard, str(target))
+        for state in dfa.states
+        for source, guard, target in dfa.edges(state)
+    ]
+    machine = RewardMachine(edges, initial="0", states=map(str, dfa.states), name=name)
+    return _draw(machine, accepting={*map(str, dfa.accepting)})
+
+
+def current_box(box: Box) -> list[Shape | Text]:
+    """The box of a current state, drawn over the plain one."""
+    shape = rectangle(box.at, box.width, box.height, corner=10.0)
+    return [Shape(shape, _CURRENT, "current"), _name(box)]
+
+
+def _draw(
+    machine: RewardMachine,
+    *,
+    state: str | None = None,
+    accepting: Collection[str] = (),
+    foot: str = "",
+) -> Picture:
     layout = MachineLayout(machine)
     boxes = layout.boxes
     left = min(box.at.x - box.room / 2 for box in boxes) - _ENTRY - _MARGIN
@@ -69,38 +115,46 @@ def draw_machine(machine: RewardMachine) -> Picture:
     bottoms += [label.at.y + LINE * len(label.lines) / 2 for label in labels]
     x = left + _MARGIN
     title, about = printable(machine.name), printable(machine.description)
-    otherwise = f"leads to {FAILED}" if machine.undefined == "fail" else "changes nothing"
-    foot = f"Any other label {otherwise}."
     right = max(right, x + max(1.15 * text_width(title), *map(text_width, (about, foot))))
     top = min(tops) - _MARGIN - (44.0 if about else 26.0)
     bottom = max(bottoms) + _MARGIN + 20.0
     words = [Text(Point(x, top + 28.0), title, _TITLE, "start", "title")]
     if about:
         words.append(Text(Point(x, top + 46.0), about, _ABOUT, "start", "about"))
-    words.append(Text(Point(x, bottom - 12.0), foot, _ABOUT, "start", "about"))
+    if foot:
+        words.append(Text(Point(x, bottom - 12.0), foot, _ABOUT, "start", "about"))
     items: list[Shape | Text] = [*words, *_entry(boxes[layout.first])]
     for line in layout.lines:
         items += _line(line)
     for box in boxes:
         items += _loop(box) if box.loop else []
     for box in boxes:
-        items += _box(machine, box)
+        items += _box(box, _kind(machine, box.state, accepting))
+        if box.state == state:
+            items += current_box(box)
     return Picture(title, left, top, right - left, bottom - top, tuple(items))
 
 
-def _box(machine: RewardMachine, box: Box) -> list[Shape | Text]:
-    kind = "success" if box.state in machine.success else "failure"
-    if box.state not in machine.terminal:
-        kind = "state"
+def _kind(machine: RewardMachine, state: str, accepting: Collection[str]) -> str:
+    if state in accepting:
+        return "accepting"
+    if state not in machine.terminal:
+        return "state"
+    return "success" if state in machine.success else "failure"
+
+
+def _box(box: Box, kind: str) -> list[Shape | Text]:
     look = _BOXES[kind]
-    items: list[Shape | Text] = [
-        Shape(rectangle(box.at, box.width, box.height, corner=10.0), look, kind)
-    ]
+    shape = rectangle(box.at, box.width, box.height, corner=10.0)
+    items: list[Shape | Text] = [Shape(shape, look, kind)]
     if kind != "state":
         ring = rectangle(box.at, box.width - 6.0, box.height - 6.0, corner=7.5)
         items.append(Shape(ring, Look(stroke=look.stroke), f"{kind} ring"))
-    items.append(Text(Point(box.at.x, box.at.y + 4.5), printable(box.state), _NAME, kind="name"))
-    return items
+    return [*items, _name(box)]
+
+
+def _name(box: Box) -> Text:
+    return Text(Point(box.at.x, box.at.y + 4.5), printable(box.state), _NAME, kind="name")
 
 
 def _entry(box: Box) -> list[Shape]:

@@ -12,10 +12,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from qrmax.errors import check_choice
+from qrmax.pictures.drawing import FORMATS
 from qrmax.planning.policy_evaluation import evaluate
 from qrmax.planning.value_iteration import solve
 from qrmax.report.curve_plot import labels_of
-from qrmax.report.drawing import FORMATS
 from qrmax.report.layout import Layout
 from qrmax.report.mark_drawing import (
     LOWER_BOUND,

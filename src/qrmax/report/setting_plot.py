@@ -16,8 +16,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qrmax.errors import ParameterError, check_choice
+from qrmax.pictures.drawing import FORMATS
 from qrmax.report.curve_plot import PANELS_IN_A_ROW, TICKS
-from qrmax.report.drawing import FORMATS
 from qrmax.report.mark_drawing import (
     LOWER_BOUND,
     bound_handle,

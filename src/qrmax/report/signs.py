@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qrmax.report.drawing import (
+from qrmax.pictures.composition import Items
+from qrmax.pictures.drawing import (
     Font,
     Look,
     Outline,
@@ -21,8 +22,6 @@ from qrmax.report.drawing import (
     polyline,
     rectangle,
 )
-
-Items = list[Shape | Text]
 
 INK = "#343a46"
 START = "#c0392b"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qrmax.agents.base import Agent
@@ -17,6 +17,8 @@ from qrmax.agents.registry import (
     make_config,
 )
 from qrmax.machines.reward_machine import RewardMachine
+from qrmax.pictures.drawing import Picture
+from qrmax.pictures.on_demand import drawn
 from qrmax.planning.arrays import IntArray
 from qrmax.planning.compile_notice import compile_notice
 from qrmax.planning.policy_evaluation import Evaluation
@@ -497,6 +499,25 @@ class Run:
         from qrmax.training.curve_picture import draw_run
 
         return draw_run(self, path)
+
+    def draw(self, show: str = "both", states: Sequence[str] | None = None) -> Picture:
+        """Draw what the agent has learned, on the map of its problem.
+
+        >>> import qrmax
+        >>> run = qrmax.train("qrmax", "office/map1/exp1", seed=7)
+        >>> run.draw("known").title
+        'qrmax on office/map1/exp1: known state-action pairs'
+
+        Args:
+            show: "both" (its values as colours and its policy as arrows), "values", "policy",
+                "visits", "known" (state-action pairs), or "buckets".
+            states: the machine states shown; by default all that are not terminal.
+        """
+        picture: Picture = drawn("run_picture:draw_learned", self, show, states)
+        return picture
+
+    def _repr_svg_(self) -> str | None:
+        return None if self.problem is None else self.draw().svg()
 
     def resume(
         self,

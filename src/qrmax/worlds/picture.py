@@ -28,6 +28,7 @@ _LINE: Colour = (226, 223, 214)
 _WALL: Colour = (52, 58, 70)
 _INK: Colour = (255, 255, 255)
 _WALKER: Colour = (214, 69, 65)
+_START: Colour = (192, 57, 43)
 _PLANT: Colour = (74, 150, 88)
 _DISCS: dict[str, Colour] = {
     "coffee": (134, 92, 60),
@@ -36,7 +37,6 @@ _DISCS: dict[str, Colour] = {
     "office": (120, 81, 169),
     "hole": (38, 84, 124),
 }
-_ROOM: Colour = (126, 136, 150)
 
 
 def write(grid: GridMap, walker: Walker | None = None) -> str:
@@ -60,6 +60,8 @@ def draw(grid: GridMap, walker: Walker | None = None) -> Image:
     for y, row in enumerate(grid.rows):
         for x, tile in enumerate(row):
             _draw_tile(image[y * cell : (y + 1) * cell, x * cell : (x + 1) * cell], grid, tile)
+    x, y = grid.start
+    _paint_start(image[y * cell : (y + 1) * cell, x * cell : (x + 1) * cell])
     _draw_walls(image, grid, cell)
     if walker is not None:
         _draw_walker(image, *position(grid, walker), cell)
@@ -110,8 +112,11 @@ def _draw_tile(area: Image, grid: GridMap, tile: str) -> None:
     if proposition == DECORATION:
         _paint_plant(area)
     else:
-        _paint_disc(area, _DISCS.get(proposition, _ROOM), 0.40)
-        _paint_letter(area, tile.upper())
+        if proposition in _DISCS:
+            _paint_disc(area, _DISCS[proposition], 0.40)
+        else:
+            _paint_plate(area)
+        _paint_letter(area, tile.upper(), _INK if proposition in _DISCS else _WALL)
 
 
 def _draw_walls(image: Image, grid: GridMap, cell: int) -> None:
@@ -145,7 +150,29 @@ def _paint_plant(area: Image) -> None:
     area[round(0.6 * size) : round(0.86 * size), round(0.46 * size) : round(0.54 * size)] = _PLANT
 
 
-def _paint_letter(area: Image, letter: str) -> None:
+def _paint_plate(area: Image) -> None:
+    """A white square with a dark border, which no other sign has."""
+    size = area.shape[0]
+    thick, aside = max(1, size // 16), round(0.14 * size)
+    area[aside : size - aside + 1, aside : size - aside + 1] = _WALL
+    inner = slice(aside + thick, size - aside + 1 - thick)
+    area[inner, inner] = _INK
+
+
+def _paint_start(area: Image) -> None:
+    """A frame within the cell, which neither its sign nor the walker hides."""
+    size = area.shape[0]
+    thick = max(1, size // 14)
+    aside = thick
+    frame = np.zeros(area.shape[:2], dtype=bool)
+    frame[aside : size - aside + 1, aside : size - aside + 1] = True
+    frame[aside + thick : size - aside + 1 - thick, aside + thick : size - aside + 1 - thick] = (
+        False
+    )
+    area[frame] = _START
+
+
+def _paint_letter(area: Image, letter: str, ink: Colour) -> None:
     glyph = _font().get(letter)
     if glyph is None:
         return
@@ -153,7 +180,7 @@ def _paint_letter(area: Image, letter: str) -> None:
     pixels = np.kron(glyph, np.ones((scale, scale), dtype=bool))
     top, left = ((np.array(area.shape[:2]) - pixels.shape + 1) // 2).tolist()
     if top >= 0 and left >= 0:
-        area[top : top + pixels.shape[0], left : left + pixels.shape[1]][pixels] = _INK
+        area[top : top + pixels.shape[0], left : left + pixels.shape[1]][pixels] = ink
 
 
 @cache

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.agents import step_loops
-from qrmax.agents.base import NOTHING, AnySimulator, FastForwardResult, ModelCoverage, Sizes
+from qrmax.agents.base import (
+    NOTHING,
+    AnySimulator,
+    FastForwardResult,
+    ModelCoverage,
+    Sizes,
+    VisitCounts,
+)
 from qrmax.agents.buckets.buckets import FIRST, Buckets
 from qrmax.agents.buckets.simhash import Projection, simhash, uniform_grid
 from qrmax.agents.experience import Experience
@@ -138,6 +145,11 @@ class InBuckets(ModelBased):
         room, found = self.sizes.states, len(self.buckets)
         known, of = super().known()
         return ModelCoverage(known, of * found // room)  # counters have an axis of buckets each
+
+    def visits(self) -> VisitCounts:
+        """The visits of the buckets visited so far, counted up to the threshold."""
+        found = super().visits()
+        return found._replace(n=found.n[: len(self.buckets)])
 
     def ground(self, simulator: AnySimulator) -> step_loops.Ground:
         """The plane and its buckets, for the compiled loop."""

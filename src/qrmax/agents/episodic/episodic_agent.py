@@ -34,6 +34,7 @@ from qrmax.agents.base import (
     RewardBounds,
     Sizes,
     Tabular,
+    VisitCounts,
     as_transition,
 )
 from qrmax.agents.episodic import beliefs
@@ -240,6 +241,12 @@ class EpisodicAgent(Tabular):
         """The state-action pairs that have been tried, of all there are."""
         n = self.seen.arrays.n
         return ModelCoverage(pairs=int((n > 0).sum()), of=n.size)
+
+    def visits(self) -> VisitCounts:
+        """The visits of state-action pairs."""
+        states, _, actions = self.sizes
+        shape = self.sizes if self.joint else (states, actions)
+        return VisitCounts(self.seen.arrays.n.reshape(shape), 1)
 
     @property
     def samples(self) -> int:

@@ -41,6 +41,7 @@ from qrmax.agents.base import (
     ModelCoverage,
     Sizes,
     Tabular,
+    VisitCounts,
     as_transition,
 )
 from qrmax.agents.choice import among_best
@@ -388,6 +389,12 @@ class RevisingAgent(Tabular):
         """The state-action pairs with `t_min` samples or more, of all there are."""
         n = self.seen.arrays.n
         return ModelCoverage(pairs=int((n >= self._threshold_at(0)).sum()), of=n.size)
+
+    def visits(self) -> VisitCounts:
+        """The visits of state-action pairs."""
+        states, _, actions = self.sizes
+        shape = self.sizes if self.joint else (states, actions)
+        return VisitCounts(self.seen.arrays.n.reshape(shape), self._threshold_at(0))
 
     @property
     def samples(self) -> int:

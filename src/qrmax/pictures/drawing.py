@@ -116,7 +116,7 @@ class Picture:
             raise UnknownNameError("picture format", kind, FORMATS)
         if kind == "svg":
             return self.svg().encode()
-        from qrmax.report.rendering import rendered  # matplotlib takes a second to import
+        from qrmax.pictures.rendering import rendered  # matplotlib takes a second to import
 
         return rendered(self, kind)
 

@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from qrmax.errors import warn
-from qrmax.report.drawing import Outline, Picture, Shape, Text, printable
+from qrmax.pictures.drawing import Outline, Picture, Shape, Text, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,1 @@
+"""Shapes, texts and scales: pictures that know nothing of what they show."""
