@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING
 
 from qrmax.errors import ParameterError, check_choice
-from qrmax.report.drawing import FORMATS
+from qrmax.pictures.drawing import FORMATS
 from qrmax.report.mark_drawing import SIZE, look
 from qrmax.report.median_table import comparisons
 from qrmax.report.study_table import study_table

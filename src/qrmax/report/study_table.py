@@ -376,6 +376,6 @@ def _world_of_optimum(study: Study) -> str:
     if any(_is_judged_without_slips(study, problem) for problem in study.problems):
         text = (
             "VI: the optimal policy for gamma 0.9 in the world with its default options, which has "
-            "slips, as the published one does; the runs are judged without"
+            "slips, as the published one does; the runs are evaluated without"
         )
     return f"{text}."
