@@ -16,7 +16,7 @@ from qrmax.report.mark_drawing import LOWER_BOUND, legend_columns, look
 from qrmax.report.marks import MEASURES, Mark, marks_of
 from qrmax.report.overview_plot import BUDGET, OPTIMUM, draw_overview
 from qrmax.report.setting_plot import draw_setting, height_of_bounds, lowered, variants_of
-from qrmax.studies.fixed_budget import success_at
+from qrmax.studies.fixed_budget import measured_at
 from qrmax.studies.study import Study
 from tiny_study import agents, parsed, write_tiny
 
@@ -70,7 +70,7 @@ def test_success_and_gap_have_intervals(swept: tuple[Study, Path]) -> None:
     [problem] = study.problems
     for at in (None, 200):
         mark = marks_of(study, folder, "success", at)[problem, "qrmax"]
-        values = success_at(study, folder, at)[problem, "qrmax"].values
+        values = measured_at(study, folder, "success", at)[problem, "qrmax"].values
         assert mark.value == pytest.approx(values.mean())
         assert mark.low <= mark.value <= mark.high
     gap = marks_of(study, folder, "gap")[problem, "q-learning"]
@@ -187,7 +187,7 @@ def test_the_command_writes_the_pictures(swept: tuple[Study, Path], tmp_path: Pa
     [
         (["--measure", "steps", "--measure", "gap"], "repeated with --against only"),
         (["--log"], "--log is for --against"),
-        (["--at", "300", "--measure", "gap"], "--at is for --measure success"),
+        (["--at", "300", "--measure", "steps"], "--at is for --measure success or gap"),
         (["--against", "t_task"], "--against is 't_task', but no two entries"),
     ],
 )

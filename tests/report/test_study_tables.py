@@ -16,12 +16,13 @@ import qrmax
 from command_line import run
 from qrmax.cli import table_command as offered
 from qrmax.errors import ParameterError
+from qrmax.report.bound_table import known_after
 from qrmax.report.group_table import group_table
 from qrmax.report.layout import Layout
 from qrmax.report.study_table import study_layout
 from qrmax.report.study_tables import MEASURES, make_study_table
 from qrmax.report.tables import make_table
-from qrmax.studies.fixed_budget import success_at
+from qrmax.studies.fixed_budget import measured_at
 from qrmax.studies.problem_groups import PARTS, groups_of
 from qrmax.studies.study import Study
 from qrmax.theory import Goal, Sizes, qrmax_bound
@@ -148,7 +149,7 @@ def test_groups_are_those_of_the_study(swept: tuple[Study, Path]) -> None:
 def test_success_is_that_of_the_last_evaluation_by_then(swept: tuple[Study, Path]) -> None:
     study, folder = swept
     for at in (100, 250, 600):
-        found = success_at(study, folder, at)
+        found = measured_at(study, folder, "success", at)
         for (problem, label), rates in found.items():
             points = qrmax.curves(folder).filter(problem=problem, label=label)
             expected = [
@@ -157,7 +158,7 @@ def test_success_is_that_of_the_last_evaluation_by_then(swept: tuple[Study, Path
             ]
             assert sorted(rates.values.tolist()) == sorted(expected)
             assert rates.left_out == 0
-    late, end = success_at(study, folder, 600), success_at(study, folder)
+    late, end = measured_at(study, folder, "success", 600), measured_at(study, folder, "success")
     assert all(np.array_equal(late[key].values, end[key].values) for key in late)
 
 
@@ -166,12 +167,32 @@ def test_the_table_of_success_has_intervals(swept: tuple[Study, Path]) -> None:
     [row] = [
         row for row in records(table.csv()) if (row["problem"], row["label"]) == ("wet", "qrmax")
     ]
-    values = success_at(*swept, 200)["wet", "qrmax"].values
+    values = measured_at(*swept, "success", 200)["wet", "qrmax"].values
     assert float(row["success"]) == pytest.approx(values.mean())
     assert float(row["success_low"]) <= values.mean() <= float(row["success_high"])
     assert "success after 200 steps" in table.markdown()
+    assert f"at commit {qrmax.results(swept[1])['commit'][0]}; seeds" in table.markdown()
     grouped = make_study_table(*swept, "success", at=200, by="group")
     assert "| learner | all | dry |" in grouped.markdown()
+
+
+def test_the_gap_is_that_of_the_last_policies(swept: tuple[Study, Path]) -> None:
+    study, folder = swept
+    rows = records(make_study_table(study, folder, "gap").csv())
+    assert len(rows) == len(study.problems) * len(study.agents)
+    for row in rows:
+        runs = qrmax.results(folder).filter(problem=row["problem"], label=row["label"])
+        assert float(row["gap"]) == pytest.approx(statistics.fmean(runs["gap"]))
+        assert float(row["gap_low"]) <= float(row["gap"]) <= float(row["gap_high"])
+
+
+def test_cells_with_fewer_runs_than_seeds_say_so(tmp_path: Path) -> None:
+    write_tiny(tmp_path, TWO)
+    study = parsed(tmp_path, TWO)
+    seed = {"agent": "qrmax", "problem": "wet", "seed": str(study.seeds[0])}
+    qrmax.sweep(study, folder=tmp_path / "results", workers=1, only=seed)
+    table = make_study_table(study, tmp_path / "results", "success").markdown()
+    assert table.count(f"; n = 1 of {len(study.seeds)}") == 1
 
 
 def test_runs_that_ended_before_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -179,7 +200,7 @@ def test_runs_that_ended_before_are_left_out_and_counted(tmp_path: Path) -> None
     write_tiny(tmp_path, text)
     study = parsed(tmp_path, text)
     qrmax.sweep(study, folder=tmp_path / "results", workers=1, only={"agent": "q-learning"})
-    found = success_at(study, tmp_path / "results", 600)
+    found = measured_at(study, tmp_path / "results", "success", 600)
     ends = (
         qrmax.curves(tmp_path / "results").group_by("problem", "seed").agg(polars.col("step").max())
     )
@@ -241,6 +262,23 @@ def test_bounds_stand_beside_the_steps(swept: tuple[Study, Path]) -> None:
     assert "the paper has no bound for the learner" in table.markdown()
 
 
+@pytest.mark.parametrize(
+    ("agent", "samples"),
+    [
+        ("rmax", 108 * 3 * 4 * 39),
+        ("rmax-rm", 108 * 4 * 39),  # each sample serves all three states of the machine
+        ("qrmax", 108 * 4 * 39 + 108 * 3),
+        ("qrmax-rm", 108 * 4 * 39 + 108),
+        ("qrmax-rm-published", 108 * 4 * 13 + 108),  # and counts three times
+    ],
+)
+def test_a_machine_that_is_given_needs_no_samples_for_each_of_its_states(
+    agent: str, samples: int
+) -> None:
+    study = qrmax.Study(["office/map1/exp1"], [agent])
+    assert known_after(study.cells[0], Sizes(states=108, actions=4, task_states=3)) == samples
+
+
 def test_rewards_below_zero_have_no_bound_that_holds(tmp_path: Path) -> None:
     text = TWO.replace(", slip = 0.4", ", decoration_penalty = 5.0")
     write_tiny(tmp_path, text)
@@ -274,7 +312,10 @@ def test_the_command_offers_all_tables(swept: tuple[Study, Path], tmp_path: Path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--at", "300", "--measure", "time"], "--at is for --measure success, not for time."),
+        (
+            ["--at", "300", "--measure", "time"],
+            "--at is for --measure success or gap, not for time.",
+        ),
         (["--measure", "bound", "--by", "map"], "each problem has its own bound."),
         (["--epsilon", "0.2"], "--epsilon is for --measure bound."),
         (["--epsilon", "0.2", "--measure", "time"], "is for --measure bound, not for time."),

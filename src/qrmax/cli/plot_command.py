@@ -37,7 +37,10 @@ PARTS = ("world", "map", "task", "group")
     "with --against: steps and gap]",
 )
 @click.option(
-    "--at", type=int, metavar="STEPS", help="Success after this many steps.  [default: at the end]"
+    "--at",
+    type=int,
+    metavar="STEPS",
+    help="Success or gap after this many steps.  [default: at the end]",
 )
 @click.option(
     "--against",
@@ -107,8 +110,8 @@ def _refuse_unused(
         raise click.UsageError("--measure can be repeated with --against only.")
     if against is None and logarithmic:
         raise click.UsageError("--log is for --against; steps are on a logarithmic axis anyway.")
-    if at is not None and (against is not None or measures not in ((), ("success",))):
-        raise click.UsageError("--at is for --measure success, and not for --against.")
+    if at is not None and (against is not None or measures not in ((), ("success",), ("gap",))):
+        raise click.UsageError("--at is for --measure success or gap, and not for --against.")
 
 
 def _refuse_unless_improvement(

@@ -11,7 +11,7 @@ from qrmax.cli.studies import find_results, protocol_option, results_option, stu
 
 FORMATS = {"md": "markdown", "tex": "latex", "csv": "csv"}  # and the method of a table
 # those of `report.study_tables` and `studies.problem_groups`, which take long to import
-MEASURES = ("steps", "median", "improvement", "success", "time", "bound")
+MEASURES = ("steps", "median", "improvement", "success", "gap", "time", "bound")
 PARTS = ("world", "map", "task", "group")
 
 
@@ -35,8 +35,9 @@ PARTS = ("world", "map", "task", "group")
     "--measure",
     type=click.Choice(MEASURES),
     help="The numbers: steps to the stopping rule; their median and quartiles; the probability of "
-    "improvement over a learner (--relative-to, or the first); the success rate of the greedy "
-    "policy; wall-clock time of a run and of a step; or steps beside the PAC bound of the paper.  "
+    "improvement over a learner (--relative-to, or the first); the success rate or the gap of the "
+    "greedy policy; wall-clock time of a run and of a step; or steps beside the PAC bound of the "
+    "paper.  "
     "[default: steps; of the rule stays: median; with --at: success]",
 )
 @click.option(
@@ -49,7 +50,7 @@ PARTS = ("world", "map", "task", "group")
     "--at",
     type=int,
     metavar="STEPS",
-    help="Success after this many steps of training.  [default: at the end]",
+    help="Success or gap after this many steps of training.  [default: at the end]",
 )
 @click.option(
     "--epsilon", type=float, default=0.1, show_default=True, help="The accuracy of the bound."
@@ -120,8 +121,8 @@ def _refuse_unused(
     instead = f", not for {measure}" if measure else ""
     if relative_to is not None and measure not in (None, "median", "improvement"):
         raise click.UsageError(f"--relative-to is for --measure median or improvement{instead}.")
-    if at is not None and measure != "success":
-        raise click.UsageError(f"--at is for --measure success{instead}.")
+    if at is not None and measure not in ("success", "gap"):
+        raise click.UsageError(f"--at is for --measure success or gap{instead}.")
     if by is not None and measure == "bound":
         raise click.UsageError("--by is not for --measure bound: each problem has its own bound.")
     context = click.get_current_context()

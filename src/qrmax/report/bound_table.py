@@ -13,7 +13,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from qrmax.agents.registry import agent_class
+from qrmax.agents.experience import COUNTERFACTUAL
+from qrmax.agents.qrmax_rm import QRMaxRMConfig
+from qrmax.agents.registry import agent_class, make_config
 from qrmax.errors import ParameterError
 from qrmax.problems.problem import Problem
 from qrmax.report.findings import Cell as Measured
@@ -90,11 +92,7 @@ def _bound_cell(
     sizes = Sizes(
         states=problem.n_states, actions=problem.n_actions, task_states=problem.n_task_states
     )
-    t_env = cell.settings["t_env"]
-    if agent_class(cell.agent).factored:
-        known = sizes.pairs * t_env + sizes.arrivals * cell.settings["t_task"]
-    else:
-        known = sizes.triples * t_env
+    known = known_after(cell, sizes)
     certain = not problem.machine.is_stochastic
     bounds = tuple(
         qrmax_bound(sizes, goal, concentration=name, deterministic=certain)
@@ -103,6 +101,19 @@ def _bound_cell(
         for name in CONCENTRATIONS
     )
     return BoundCell(cell.problem.label, cell.label, measured, known, bounds, holds=least >= 0.0)
+
+
+def known_after(cell: Cell, sizes: Sizes) -> int:
+    """The samples after which all is known; one serves every state of a machine that is given."""
+    t_env: int = cell.settings["t_env"]
+    kind, config = agent_class(cell.agent), make_config(cell.agent, cell.settings)
+    if isinstance(config, QRMaxRMConfig) and config.count == COUNTERFACTUAL:
+        t_env = -(-t_env // sizes.task_states)
+    if not kind.factored:
+        return (sizes.pairs if kind.knows_machine else sizes.triples) * t_env
+    arrivals = sizes.states if kind.knows_machine else sizes.arrivals
+    t_task: int = cell.settings["t_task"]
+    return sizes.pairs * t_env + arrivals * t_task
 
 
 def _tabular(spec: ProblemSpec) -> Problem | None:

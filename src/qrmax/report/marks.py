@@ -3,7 +3,7 @@
 steps     mean and standard deviation of the steps to the stopping rule; if runs hit their
           budget, a lower bound on the mean, without an error bar
 success   mean success of the greedy policies, with its 95 % confidence interval
-gap       mean gap of the final policies to the optimum, with its 95 % confidence interval
+gap       mean gap of the greedy policies to the optimum, with its 95 % confidence interval
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from qrmax.errors import ParameterError
 from qrmax.report.findings import Cell
-from qrmax.report.study_table import own_results, study_table
-from qrmax.studies.fixed_budget import success_at
+from qrmax.report.study_table import study_table
+from qrmax.studies.fixed_budget import measured_at
 from qrmax.studies.statistics import mean_estimate
 from qrmax.studies.study import Study
 
@@ -38,19 +37,15 @@ Marks = dict[tuple[str, str], Mark]
 def marks_of(
     study: Study, folder: str | os.PathLike[str], measure: str, at: int | None = None
 ) -> Marks:
-    """The marks of a measure; `at` is for success, as in `fixed_budget.py`."""
+    """The marks of a measure; `at` is for success and gap, as in `fixed_budget.py`."""
     if measure == "steps":
         cells = study_table(study, folder).findings.cells
         found = {key: _steps_mark(cell) for key, cell in cells.items()}
         return {key: mark for key, mark in found.items() if mark is not None}
-    if measure == "success":
-        rates = success_at(study, folder, at)
-        return {
-            key: Mark(*mean_estimate(each.values))
-            for key, each in rates.items()
-            if each.values.size
-        }
-    return _gap_marks(study, folder)
+    found_at = measured_at(study, folder, measure, at)
+    return {
+        key: Mark(*mean_estimate(each.values)) for key, each in found_at.items() if each.values.size
+    }
 
 
 def _steps_mark(cell: Cell) -> Mark | None:
@@ -62,13 +57,3 @@ def _steps_mark(cell: Cell) -> Mark | None:
         return Mark(least, least, least, is_bound=True, runs=cell.steps.reached)
     std = found.std or 0.0
     return Mark(found.mean, found.mean - std, found.mean + std, runs=cell.steps.reached)
-
-
-def _gap_marks(study: Study, folder: str | os.PathLike[str]) -> Marks:
-    runs = own_results(study, folder).filter(status="done").drop_nulls("gap")
-    if not len(runs):
-        raise ParameterError(f"measure is 'gap', which the runs in {folder} do not have")
-    return {
-        (str(problem), str(label)): Mark(*mean_estimate(group["gap"].to_numpy()))
-        for (problem, label), group in runs.group_by("problem", "label", maintain_order=True)
-    }

@@ -6,17 +6,17 @@ import os
 
 from qrmax.errors import ParameterError, check_choice
 from qrmax.report.bound_table import bound_table
+from qrmax.report.fixed_budget_table import fixed_budget_table
 from qrmax.report.group_table import group_table
 from qrmax.report.median_table import improvement_table, median_table, relative_table
 from qrmax.report.plain_table import PlainTable
 from qrmax.report.study_table import study_table
-from qrmax.report.success_table import success_table
 from qrmax.report.tables import Table
 from qrmax.report.time_table import time_table
 from qrmax.studies.problem_groups import groups_of
 from qrmax.studies.study import Study
 
-MEASURES = ("steps", "median", "improvement", "success", "time", "bound")
+MEASURES = ("steps", "median", "improvement", "success", "gap", "time", "bound")
 
 
 def make_study_table(
@@ -36,11 +36,11 @@ def make_study_table(
         study: the study.
         folder: its results folder.
         measure: `steps` to the stopping rule, their `median` and quartiles, the probability of
-            `improvement` over a learner, `success` of the greedy policy, wall-clock `time`, or
-            steps beside the PAC `bound`. By default medians if steps are those for good (the rule
-            `stays`), else steps.
+            `improvement` over a learner, `success` or `gap` of the greedy policy, wall-clock
+            `time`, or steps beside the PAC `bound`. By default medians if steps are those for good
+            (the rule `stays`), else steps.
         by: `world`, `map`, `task` or `group`: aggregate over problems that have it in common.
-        at: for `success`: after this many steps; by default at the end.
+        at: for `success` and `gap`: after this many steps; by default at the end.
         epsilon: for `bound`: the accuracy.
         delta: for `bound`: the failure probability.
         relative_to: for `median`: the label of a learner, by whose medians to divide; for
@@ -52,8 +52,8 @@ def make_study_table(
         measure = "median" if relative_to is not None or (for_good and not plain) else "steps"
     check_choice("measure", measure, MEASURES)
     groups = None if by is None else groups_of(study, by)
-    if measure == "success":
-        return success_table(study, folder, at=at, groups=groups, by=by)
+    if measure in ("success", "gap"):
+        return fixed_budget_table(study, folder, measure, at=at, groups=groups, by=by)
     if measure == "time":
         return time_table(study, folder, groups=groups, by=by)
     if measure == "bound":

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from qrmax.report.plain_table import Field, PlainTable
 from qrmax.report.study_table import own_results, study_layout
-from qrmax.report.wording import ABSENT, made_by
+from qrmax.report.wording import ABSENT, made_by, provenance
 from qrmax.studies.problem_groups import Groups
 from qrmax.studies.study import Study, numbers_as_text
-
-if TYPE_CHECKING:
-    import polars
 
 NOTE = (
     "Median wall-clock times: seconds of learning in a run, microseconds of learning in a step, "
@@ -61,7 +58,7 @@ def time_table(
     return PlainTable(
         title=f"{layout.title}: wall-clock time" + (f", by {by}" if by else ""),
         notes=(
-            f"{made_by(layout.command, *_versions(runs))}; seeds {numbers_as_text(study.seeds)}.",
+            f"{made_by(layout.command, *provenance(runs))}; seeds {numbers_as_text(study.seeds)}.",
             NOTE,
             _together(rows),
         ),
@@ -103,11 +100,6 @@ def _times(runs: Sequence[dict[str, float]]) -> Times | None:
         total=float(np.median(total)),
         cpu=float(np.median(cpu)),
     )
-
-
-def _versions(runs: polars.DataFrame) -> tuple[list[str], list[str]]:
-    versions, commits = (sorted(runs[name].drop_nulls().unique()) for name in ("version", "commit"))
-    return versions, commits
 
 
 def _texts(times: Times | None) -> tuple[str, ...]:

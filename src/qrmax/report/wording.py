@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from qrmax.report.findings import CLOSE, Cell, Final, Findings
 from qrmax.studies.statistics import Estimate, Summary
 from qrmax.training.rollouts import significant
+
+if TYPE_CHECKING:
+    import polars
 
 ABSENT = "—"
 FINAL_HEADS = {  # the columns of the last policies
@@ -216,6 +219,12 @@ def counted(number: int, noun: str) -> str:
     ('1 run', '2 runs')
     """
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def provenance(runs: polars.DataFrame) -> tuple[list[str], list[str]]:
+    """The versions and the commits that made runs."""
+    versions, commits = (sorted(runs[name].drop_nulls().unique()) for name in ("version", "commit"))
+    return versions, commits
 
 
 def made_by(command: str, versions: Sequence[str], commits: Sequence[str]) -> str:

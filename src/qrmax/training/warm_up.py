@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from qrmax.agents.base import Tabular
 from qrmax.agents.compiled import has_compiled_loop
 from qrmax.agents.registry import AgentLike, agent_class
+from qrmax.errors import QRMaxWarning
 from qrmax.machines.edges import Edge
 from qrmax.machines.reward_machine import RewardMachine
 from qrmax.planning.compilation import is_compiled
@@ -49,4 +51,6 @@ def warm_up(agent: AgentLike) -> None:
 
 
 def _train(agent: AgentLike, problem: Problem | ContinuousProblem, **options: Any) -> Run:
-    return train(agent, problem, max_steps=30, evaluate_every=10, progress=False, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QRMaxWarning)  # this run is nobody's
+        return train(agent, problem, max_steps=30, evaluate_every=10, progress=False, **options)
