@@ -269,10 +269,17 @@ def _stand_ins(study: Study) -> str:
         if cell.source is None and not f"{cell.label},".startswith(f"{cell.agent},"):
             others.setdefault((cell.label, cell.agent), []).append(cell.problem.label)
     named = ", ".join(
-        f"{label} is `{agent}`" + ("" if on == problems[label] else f" on {_listed(on)}")
-        for (label, agent), on in others.items()
+        f"{label} is `{agent}`{_share(on, problems[label])}" for (label, agent), on in others.items()
     )
     return f"Agents that were run under other names: {named}." if named else ""
+
+
+def _share(some: list[str], problems: list[str]) -> str:
+    """Some of the problems, or all but a few, in as few names as possible."""
+    left = [problem for problem in problems if problem not in some]
+    if not left:
+        return ""
+    return f" on {_listed(some)}" if len(some) <= len(left) else f" but on {_listed(left)}"
 
 
 def resigned(study: Study) -> str:
