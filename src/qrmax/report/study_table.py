@@ -269,7 +269,8 @@ def _stand_ins(study: Study) -> str:
         if cell.source is None and not f"{cell.label},".startswith(f"{cell.agent},"):
             others.setdefault((cell.label, cell.agent), []).append(cell.problem.label)
     named = ", ".join(
-        f"{label} is `{agent}`{_share(on, problems[label])}" for (label, agent), on in others.items()
+        f"{label} is `{agent}`{_share(some, problems[label])}"
+        for (label, agent), some in others.items()
     )
     return f"Agents that were run under other names: {named}." if named else ""
 
