@@ -360,7 +360,7 @@ def optimum(spec: CatalogProblem | PythonProblem, *, in_default_world: bool = Fa
     >>> import qrmax
     >>> study = qrmax.Study(["office/map1/exp1"], ["qrmax"], world={"slip": 0.0})
     >>> optimum(study.cells[0].problem)
-    Optimum(mean_length=14.0, success=1.0)
+    Optimum(mean_length=15.0, success=1.0)
     >>> optimum(study.cells[0].problem, in_default_world=True).success < 0.67
     True
     """
