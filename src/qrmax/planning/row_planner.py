@@ -93,7 +93,11 @@ class RowPlanner:
         """Take note of successors that were added to the list of s."""
         if seen.outcome.shape[1] == self.rows.succ.shape[1]:
             confidence_sets.link_successors(self.rows, s, int(seen.listed[s]) - 1)
-            return
+        else:
+            self.widen(seen)
+
+    def widen(self, seen: Seen) -> None:
+        """Take note of longer successor lists."""
         self.rows = self.rows._replace(
             succ=seen.outcome,
             prob=padded(self.rows.prob, *seen.tau.shape),

@@ -206,6 +206,13 @@ class QREffects(QRUCB):
         }
         return super().snapshot() | {f"effects.{name}": x.copy() for name, x in effects.items()}
 
+    def make_room_for(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Grow as QR-UCB does, and to the displacements of a snapshot."""
+        super().make_room_for(arrays)
+        self.displacements = Displacements(self.coordinates)
+        self.displacements.restore(arrays["effects.displacements"])
+        self._lay_ground()
+
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over counts, rows, plan, clock, law, displacements and edges."""
         law = Law(*(arrays[f"effects.{name}"].copy() for name in Law._fields))
