@@ -125,7 +125,7 @@ def extended_value_iteration(
     n_q, n_states = u.shape
     n_actions = n.shape[1]
     gain, new = np.empty((n_q, n_states)), np.zeros((n_q, n_states))
-    prob, worth = np.empty(outcome.shape[1]), np.empty(outcome.shape[1])
+    worth = np.empty((2, outcome.shape[1]))
     sweeps = 0
     while sweeps < limit:
         sweeps += 1
@@ -147,11 +147,11 @@ def extended_value_iteration(
                             total += _largest_in_intervals(seen, sets, s, a, gain[q], best_first)
                         else:
                             for k in range(listed[s]):
-                                worth[k] = gain[q, outcome[s, k]]
-                                prob[k] = tau[s, a, k] / n[s, a]
+                                worth[0, k] = gain[q, outcome[s, k]]
+                                worth[1, k] = tau[s, a, k] / n[s, a]
                             beyond = top if sets.anywhere else -np.inf
                             size, radius = listed[s], sets.radius[s, a]
-                            total += largest_in_l1(prob, worth, size, radius, beyond)
+                            total += largest_in_l1(worth, size, radius, beyond)
                         for k in range(listed[s]):
                             total += rho[s, a, k] / n[s, a]
                     if total > best:

@@ -55,7 +55,7 @@ class RowPlanner:
         optimistic: float,
         tolerance: float,
         initial: float | None = None,
-        ball: int = confidence_sets.CHI_SQUARE,
+        ball: int | None = confidence_sets.CHI_SQUARE,
     ) -> None:
         n_states = len(seen.listed)
         pairs = (n_task_states, n_states)
@@ -190,7 +190,7 @@ class RowPlanner:
     def q_at(self, s: int, q: int) -> FloatArray:
         """The value of every action in (s, q)."""
         values = np.empty(self.rows.base.shape[1])
-        confidence_sets.row_values(self.rows, self.tables.gain[q], self.rules.optimistic, s, values)
+        confidence_sets.row_values(self.rows, self.tables.gain, self.rules.optimistic, q, s, values)
         return values
 
     @property

@@ -204,7 +204,7 @@ class RevisingAgent(Tabular):
         )
 
     @property
-    def ball(self) -> int:
+    def ball(self) -> int | None:
         """The kind of confidence set around a row."""
         return CHI_SQUARE
 
