@@ -56,8 +56,7 @@ cells and failing in all, stays some per cent below an optimum that takes many s
 that are too few; `qr-ucb-rm` fails or is late on it, too.
 
 On a first look at the Office problems, three seeds each, `office/map1/exp5` took 500, 700 and 800
-steps, and `office/map3/exp5` 3,400, 7,400 and 10,900; 61 microseconds per step, planning included,
-over the first 100,000 of the latter.
+steps, and `office/map3/exp5` 3,400, 7,400 and 10,900.
 """
 
 from __future__ import annotations
