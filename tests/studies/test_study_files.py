@@ -953,6 +953,7 @@ def test_the_built_in_studies_are_of_the_size_that_they_should_have(protocol: st
         "paper/table4-unknown": 15 * 4 * 10,
         "paper/table6": 5 * 11 * 10,
         "samples/ablation": 6 * 18 * 30,
+        "samples/long": 3 * 9 * 10,
         "samples/office": 17 * 27 * 30,
         "samples/sensitivity": 3 * 23 * 30,
         "smoke": 2 * 6 * 2,

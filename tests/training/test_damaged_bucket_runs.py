@@ -51,18 +51,23 @@ def state_of(described: Described) -> list[int]:
     return state
 
 
+def stand(described: Described, x: float, y: float) -> None:
+    """At a position, with its observation."""
+    described["task"]["position"] = described["task"]["observed"] = [x, y]
+
+
 def moved(described: Described, arrays: Tables) -> None:
     """Into the cell of another bucket that is known."""
     other = int(state_of(described)[0] == 0)
     key = int(arrays[KEYS][other, 1])
-    described["task"]["position"] = [key % 16 + 0.5, key // 16 + 0.5]
+    stand(described, key % 16 + 0.5, key // 16 + 0.5)
 
 
 def where_nobody_was(described: Described, arrays: Tables) -> None:
     """In a new bucket, under the number that it would get."""
     known = set(arrays[KEYS][:, 1].tolist())
     new = next(x | y << 4 for x in range(10) for y in range(10) if x | y << 4 not in known)
-    described["task"]["position"] = [new % 16 + 0.5, new // 16 + 0.5]
+    stand(described, new % 16 + 0.5, new // 16 + 0.5)
     state_of(described)[0] = len(arrays[KEYS])
 
 
@@ -120,6 +125,8 @@ DESCRIPTIONS: dict[str, Change] = {
     "position nothing": position_to(None),
     "position no numbers": position_to([None, "x"]),
     "another bucket's position": moved,
+    "an observation of another position": setting("task", "observed")([0.5, 0.5]),
+    "no observation": setting("task", "observed")([]),
     "a new bucket's position": where_nobody_was,
     "a new bucket where there is no room": filled_up,
     "another bucket's number": another_number,
@@ -219,5 +226,6 @@ def test_a_change_that_makes_sense_is_loaded(path: Path) -> None:
     write_changed(path, lambda *_: None)
     assert_same_run(qrmax.load(path), run)
     x, y = session_of(run).player.position.tolist()
-    write_changed(path, position_to([np.floor(x) + 0.25, np.floor(y) + 0.75]))  # the same bucket
+    there = np.floor(x) + 0.25, np.floor(y) + 0.75  # the same bucket
+    write_changed(path, lambda described, _: stand(described, *there))
     assert qrmax.load(path).resume(100).trained == 100

@@ -70,16 +70,16 @@ def _list_as_json(kinds: tuple[str, ...]) -> None:
 def _by_folder(names: Sequence[str]) -> Iterator[str]:
     """Names with those in a folder together.
 
-    >>> list(_by_folder(["paper/table1", "paper/table4", "smoke"]))
-    ['smoke', 'paper/{table1, table4}']
+    >>> list(_by_folder(["paper/table1", "paper/table4", "smoke", "river/ab"]))
+    ['smoke', 'paper/{table1, table4}', 'river/ab']
     """
     folders: dict[str, list[str]] = {}
     for name in names:
-        folder, slash, own = name.rpartition("/")
-        folders.setdefault(folder + slash, []).append(own)
+        folder, slash, own = name.partition("/")
+        folders.setdefault(folder + slash if own else "", []).append(own or name)
     yield from folders.pop("", [])
-    for folder, own_names in folders.items():
-        yield f"{folder}{{{', '.join(own_names)}}}"
+    for folder, found in folders.items():
+        yield folder + (found[0] if len(found) == 1 else f"{{{', '.join(found)}}}")
 
 
 def _overview() -> None:
@@ -106,7 +106,7 @@ def _overview() -> None:
     )
     print_facts(
         {
-            f"{len(all_names())} problems": ", ".join(patterns),
+            f"{len(all_names())} problems": ", ".join(_by_folder(patterns)),
             f"{len(maps)} maps": ", ".join(maps),
             f"{len(tasks)} tasks": f"{', '.join(own)}, and {others} of single maps",
             f"{len(agent_names())} agents": (

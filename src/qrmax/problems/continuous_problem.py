@@ -259,7 +259,8 @@ class PlaneSimulator:
     def stand(self, position: ArrayLike, observed: ArrayLike | None = None) -> None:
         """Continue from a position; a `ModelError` if it is not in the plane.
 
-        `observed` is the current observation, which without noise is that of the position.
+        `observed` is the current observation: by default that of the position without noise. It is
+        a `ModelError` if it cannot be one of that position.
         """
         columns = self.problem.plane.columns
         rows = self.problem.n_cells // columns
@@ -267,10 +268,10 @@ class PlaneSimulator:
         if not (0.0 <= x < columns and 0.0 <= y < rows):
             raise ModelError(f"({x:g}, {y:g}) is not in a plane of {columns} x {rows} cells")
         self.position[:] = (x, y)
-        if observed is None:
-            self.observed[:] = self.problem.observe(self.position[None])[0]
-        else:
-            self.observed[:] = self.problem.observations.check(observed)
+        exact = self.problem.observe(self.position[None])[0]
+        self.observed[:] = exact if observed is None else self.problem.observations.check(observed)
+        if (np.abs(self.observed - exact) > self.problem.sensor.reach).any():
+            raise ModelError(f"{self.observed.tolist()} is observed, where {exact.tolist()} is")
 
     def look(self) -> Any:
         """Perceive the current observation."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 FARTHEST = 4.0  # standard deviations: the noise is clipped there, so that observations are bounded
+ROUNDING = 1e-9  # of observations, which compiled code computes in another order
 
 
 class Sensor(NamedTuple):
@@ -38,6 +39,11 @@ class Sensor(NamedTuple):
             cos, sin = math.cos(angle), math.sin(angle)
             axes = np.array([[cos, -sin], [sin, cos]])
         return cls(axes, float(noise))
+
+    @property
+    def reach(self) -> float:
+        """The largest difference between an observation and the exact one."""
+        return FARTHEST * self.noise + ROUNDING
 
     def observe(self, place: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
         """Observations of places `[n, d]` in the units of the world; exact ones without `rng`."""

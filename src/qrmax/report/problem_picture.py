@@ -20,10 +20,10 @@ from qrmax.errors import check_choice
 from qrmax.pictures.colour_scale import ColourScale
 from qrmax.pictures.composition import beside
 from qrmax.pictures.drawing import Picture
-from qrmax.problems.problem import Problem
-from qrmax.report.ground import Ground, cell_scale, ground_of, plane_ground
+from qrmax.report.ground import Ground, cell_scale
 from qrmax.report.machine_picture import draw_machine
 from qrmax.report.map_picture import draw_map
+from qrmax.report.scene import PlaneScene, TabularScene, scene_of
 from qrmax.report.state_panels import Panel, draw_panels, machine_panels
 from qrmax.worlds.grid import GridMap
 from qrmax.worlds.picture import Walker
@@ -33,11 +33,9 @@ if TYPE_CHECKING:
     from qrmax.planning.staged_solution import StagedSolution
     from qrmax.planning.value_iteration import Solution
     from qrmax.problems.continuous_problem import ContinuousProblem
+    from qrmax.problems.problem import Problem
 
 SHOWN = ("both", "values", "policy")
-PANEL_CELL = 30.0  # the side of a cell in a panel
-FEW_CELLS = 14  # columns up to which cells of a panel are larger
-LARGE_CELL = 40.0
 
 
 def draw_problem(
@@ -56,7 +54,7 @@ def world_picture(problem: Problem | ContinuousProblem, walker: Walker | None = 
     grid = problem.world
     if isinstance(grid, GridMap):
         return draw_map(grid, cell=cell_scale(problem), walker=walker, title=problem.name)
-    ground = ground_of(problem) if isinstance(problem, Problem) else plane_ground(problem)
+    ground = scene_of(problem).whole_ground
     nothing = np.full(len(ground.places), np.nan)
     none = np.full(len(ground.places), -1, dtype=np.int32)
     about = f"{len(ground.places)} states, {problem.n_actions} actions"
@@ -97,10 +95,10 @@ def draw_values(
 ) -> Picture:
     """Values `[s, q]` as colours and actions `[s, q]` as arrows, a panel for each machine state."""
     check_choice("show", show, SHOWN)
-    done = problem.done()
-    nothing = done | ((value == 0.0) & (value.min() >= 0.0))  # no reward can be reached
-    fill, moves = np.where(nothing, np.nan, value), np.where(nothing, -1, policy)
-    return value_panels(problem, ground_for(problem), fill, moves, title, about, show, states)
+    scene = TabularScene(problem)
+    fill = scene.worth_showing(value)
+    moves = np.where(np.isnan(fill), -1, policy)
+    return value_panels(problem, scene.ground, fill, moves, title, about, show, states)
 
 
 def draw_fine_solution(
@@ -109,28 +107,14 @@ def draw_fine_solution(
     """The near-optimal values and actions of a continuous problem, as a field."""
     problem = solution.problem
     check_choice("show", show, SHOWN)
-    ground = plane_ground(problem)
-    points, weights = solution.grid.around(*ground.at.T)
+    scene = PlaneScene(problem)
+    points, weights = solution.grid.around(*scene.ground.at.T)
     values = (weights[:, :, None, None] * solution.q[points]).sum(axis=1)  # [n, q, a]
-    done = problem.done()[cells_of(problem, ground)]
-    fill = np.where(done, np.nan, values.max(axis=2))
-    moves = np.where(done | (fill == 0.0), -1, values.argmax(axis=2))
+    fill = np.where(scene.done, np.nan, values.max(axis=2))
+    moves = np.where(scene.done | (fill == 0.0), -1, values.argmax(axis=2))
     about = f"gamma {solution.gamma:g}; value of the start {solution.start_value:.4g}"
     title = f"{problem.name}: near-optimal"
-    return value_panels(problem, ground, fill, moves, title, about, show, states)
-
-
-def ground_for(problem: Problem) -> Ground:
-    """The ground of a problem's panels."""
-    grid = problem.world
-    few = isinstance(grid, GridMap) and grid.width <= FEW_CELLS
-    return ground_of(problem, LARGE_CELL if few else PANEL_CELL)
-
-
-def cells_of(problem: ContinuousProblem, ground: Ground) -> NDArray[np.int64]:
-    """The cell of each position of a raster."""
-    x, y = np.floor(ground.at.T).astype(np.int64)
-    return np.asarray(y * problem.plane.columns + x)
+    return value_panels(problem, scene.ground, fill, moves, title, about, show, states)
 
 
 def value_panels(

@@ -12,19 +12,19 @@ from qrmax.agents.base import Tabular, VisitCounts
 from qrmax.errors import ParameterError, check_choice
 from qrmax.pictures.colour_scale import ColourScale
 from qrmax.pictures.drawing import Look, Outline, Picture, Point, Segment, Shape, polyline
-from qrmax.problems.continuous_problem import ContinuousProblem
-from qrmax.problems.problem import Problem
-from qrmax.report.ground import Ground, plane_ground
+from qrmax.report.ground import Ground
 from qrmax.report.legend import colour_entry
-from qrmax.report.problem_picture import SHOWN, cells_of, draw_values, ground_for, value_panels
+from qrmax.report.problem_picture import SHOWN, value_panels
+from qrmax.report.scene import Scene, scene_of
 from qrmax.report.state_panels import Panel, draw_panels, machine_panels
 
 if TYPE_CHECKING:
+    from qrmax.problems.continuous_problem import ContinuousProblem
+    from qrmax.problems.problem import Problem
     from qrmax.training.run import Run
 
 ALL_SHOWN = (*SHOWN, "visits", "known", "buckets")
 KNOWN, TRIED, UNTRIED = "#3c87ab", "#bddbe3", "#f4ead2"
-MOST_POSITIONS = 20_000  # of a picture of buckets
 HUE = 0.618033988749895  # from one bucket to the next: neighbours differ
 _PAIR_LINE = "#ffffff"
 _BORDER = Look(stroke="#343a46", width=0.8)
@@ -39,147 +39,80 @@ def draw_learned(run: Run, show: str = "both", states: Sequence[str] | None = No
             f"{run!r} is on an environment, whose states have no places to draw; "
             "an episode of it can be recorded: run.record('episode.gif')"
         )
+    scene = scene_of(problem)
     title = f"{run.agent.name} on {run.task_name}"
     about = f"seed {run.seed}, after {run.trained:,} steps"
     if show in SHOWN:
-        if isinstance(problem, ContinuousProblem):
-            return _field(run, problem, title, about, show, states)
-        value = run.agent.q.max(axis=2) if isinstance(run.agent, Tabular) else None
-        if value is None and show == "values":
-            raise ParameterError(f"{run.agent.name!r} has no values to draw; allowed: 'policy'")
-        shown = "policy" if value is None else show
-        filled = np.ones(problem.done().shape) if value is None else value
-        return draw_values(
-            problem, filled, _chosen(run), title=title, about=f"{about}; the agent's own values",
-            show=shown, states=states,
-        )  # fmt: skip
+        return _policy(run, scene, title, about, show, states)
     if show == "buckets":
-        return _buckets(run, problem, title, about)
+        return _buckets(run, scene, title, about)
     counts = run.agent.visits()
     if counts is None:
         raise ParameterError(f"{run.agent.name!r} counts no visits; allowed: 'both', 'policy'")
-    ground = _ground(problem)
-    counts = counts._replace(n=_at_places(run, problem, ground, counts.n))
+    counts = counts._replace(n=scene.at_places(run.agent, counts.n))
     if show == "visits":
-        return _visits(problem, ground, counts, title, about, states)
-    return _known(run, problem, ground, counts, title, about, states)
+        return _visits(scene, counts, title, about, states)
+    return _known(run, scene, counts, title, about, states)
 
 
-def _chosen(run: Run) -> NDArray[np.int32]:
-    """The greedy actions, `[s, q]`; -1 where all values are alike, as nothing is known there."""
-    if not isinstance(run.agent, Tabular):
-        return run.policy
-    values = run.agent.q
-    alike = values.max(axis=2) == values.min(axis=2)
-    return np.where(alike, -1, run.policy).astype(np.int32)
-
-
-def _ground(problem: Problem | ContinuousProblem) -> Ground:
-    return plane_ground(problem) if isinstance(problem, ContinuousProblem) else ground_for(problem)
-
-
-def _at_places(
-    run: Run, problem: Problem | ContinuousProblem, ground: Ground, table: NDArray[Any]
-) -> NDArray[Any]:
-    """A table by state, or by bucket, as one by place; 0 in buckets never visited."""
-    if not isinstance(problem, ContinuousProblem):
-        return table
-    found = _found(run, problem, ground)
-    return np.concatenate([table, np.zeros_like(table[:1])])[found]
-
-
-def _found(run: Run, problem: ContinuousProblem, ground: Ground) -> NDArray[np.int64]:
-    """The bucket of each position; -1 in one never visited."""
-    buckets = getattr(run.agent, "buckets", None)
-    if buckets is None:
-        raise ParameterError(
-            f"{run.agent.name!r} has no buckets to draw; needed: an agent such as 'bucket-qrmax'"
-        )
-    found: NDArray[np.int64] = buckets.find_all(
-        ground.at[:, : len(problem.plane.scale)] * problem.plane.scale,
-        problem.label[cells_of(problem, ground)],
-    )
-    return found
-
-
-def _field(
-    run: Run,
-    problem: ContinuousProblem,
-    title: str,
-    about: str,
-    show: str,
-    states: Sequence[str] | None,
+def _policy(
+    run: Run, scene: Scene, title: str, about: str, show: str, states: Sequence[str] | None
 ) -> Picture:
-    """The policy as a field of arrows, and the values of buckets as colours."""
-    ground = plane_ground(problem)
-    done = problem.done()[cells_of(problem, ground)]
-    fill = np.full(done.shape, np.nan)
-    if isinstance(run.agent, Tabular):
-        found = _found(run, problem, ground)
-        fill = np.where((found < 0)[:, None] | done, np.nan, run.agent.q.max(axis=2)[found])
-    elif show == "values":
+    """The policy as arrows, and the agent's own values as colours."""
+    q = run.agent.q if isinstance(run.agent, Tabular) else None
+    if q is None and show == "values":
         raise ParameterError(f"{run.agent.name!r} has no table of values; allowed: 'policy'")
-    seen = ground.at[:, : len(problem.plane.scale)] * problem.plane.scale
-    labels = problem.label[cells_of(problem, ground)]
-    policy = run.recommendation
-    moves = np.full(done.shape, -1, dtype=np.int32)
-    for s in np.flatnonzero([ground.has_arrow(s) for s in range(len(seen))]).tolist():
-        for q in np.flatnonzero(~done[s]).tolist():
-            moves[s, q] = policy.action(seen[s], int(labels[s]), q)
-    return value_panels(problem, ground, fill, moves, title, about, show, states)
+    moves = scene.actions(run, q)
+    fill = np.full(moves.shape, np.nan) if q is None else scene.values(q, run.agent)
+    shown = "policy" if q is None else show
+    about += scene.about_values
+    return value_panels(scene.problem, scene.ground, fill, moves, title, about, shown, states)
 
 
 def _visits(
-    problem: Problem | ContinuousProblem,
-    ground: Ground,
+    scene: Scene,
     counts: VisitCounts,
     title: str,
     about: str,
     states: Sequence[str] | None,
 ) -> Picture:
-    visits = counts.n.sum(axis=-1).astype(np.float64)  # [s] or [s, q]
-    none = np.full(len(visits), -1, dtype=np.int32)
+    none = np.full(len(counts.n), -1, dtype=np.int32)
     panels = [
-        Panel(heading, then, np.where(shown == 0, np.nan, shown), none)
-        for heading, then, shown in _by_machine_state(problem, visits, states)
+        Panel(heading, then, np.where(visits == 0, np.nan, visits), none)
+        for heading, then, n in _by_machine_state(scene.problem, counts.n, states)
+        for visits in [n.sum(axis=1).astype(np.float64)]
     ]
     scale = ColourScale.of(np.stack([panel.fill for panel in panels]))
     counted = (
         f", each action up to {counts.threshold}" if counts.n.max() == counts.threshold else ""
     )
     return draw_panels(
-        ground, panels, title=f"{title}: visits", about=about, scale=scale,
+        scene.ground, panels, title=f"{title}: visits", about=about, scale=scale,
         scale_name=f"visits counted{counted}" + ", log scale" * scale.logarithmic,
     )  # fmt: skip
 
 
 def _by_machine_state(
-    problem: Problem | ContinuousProblem, table: NDArray[Any], states: Sequence[str] | None
+    problem: Problem | ContinuousProblem, n: NDArray[Any], states: Sequence[str] | None
 ) -> list[tuple[str, str, NDArray[Any]]]:
-    """A table `[s, q, ...]` by machine state; one of `[s, ...]` holds in all of them."""
-    n_q = problem.n_task_states
-    if table.ndim == 1 or (table.ndim == 2 and table.shape[1] != n_q):
-        return [("in all machine states", "the world's factor", table)]
+    """Visit counts `[s, q, a]` by machine state; those by `[s, a]` hold in all of them."""
+    if n.ndim == 2:
+        return [("in all machine states", "the world's factor", n)]
     shown = machine_panels(problem.machine, problem.labels, states)
-    return [(state, then, table[:, q]) for q, state, then in shown]
+    return [(state, then, n[:, q]) for q, state, then in shown]
 
 
 def _known(
     run: Run,
-    problem: Problem | ContinuousProblem,
-    ground: Ground,
+    scene: Scene,
     counts: VisitCounts,
     title: str,
     about: str,
     states: Sequence[str] | None,
 ) -> Picture:
     n, actions = counts.n, counts.n.shape[-1]
-    ends = problem.mdp.terminal if isinstance(problem, Problem) else _ends(problem, ground)
-    if n.ndim == 2:
-        tables = [("in all machine states", "the world's factor", n)]
-    else:
-        shown = machine_panels(problem.machine, problem.labels, states)
-        tables = [(state, then, n[:, q]) for q, state, then in shown]
+    ground, ends = scene.ground, scene.ends
+    tables = _by_machine_state(scene.problem, n, states)
     nothing = np.full(len(n), np.nan)
     none = np.full(len(n), -1, dtype=np.int32)
     panels = []
@@ -215,16 +148,9 @@ def _known(
     )  # fmt: skip
 
 
-def _ends(problem: ContinuousProblem, ground: Ground) -> NDArray[np.bool_]:
-    return problem.terminal[cells_of(problem, ground)]
-
-
-def _buckets(run: Run, problem: Problem | ContinuousProblem, title: str, about: str) -> Picture:
+def _buckets(run: Run, scene: Scene, title: str, about: str) -> Picture:
     """The buckets of an agent: an area for each that it has visited."""
-    if not isinstance(problem, ContinuousProblem):
-        raise ParameterError(f"{problem.name} has discrete states, and no buckets to draw")
-    ground = plane_ground(problem, most=MOST_POSITIONS)
-    found = _found(run, problem, ground)
+    ground, found = scene.buckets(run.agent)
     columns = round(ground.width / ground.places[0].width)
     table = found.reshape(-1, columns)
     areas: dict[int, list[Segment]] = {}

@@ -269,10 +269,18 @@ def _stand_ins(study: Study) -> str:
         if cell.source is None and not f"{cell.label},".startswith(f"{cell.agent},"):
             others.setdefault((cell.label, cell.agent), []).append(cell.problem.label)
     named = ", ".join(
-        f"{label} is `{agent}`" + ("" if on == problems[label] else f" on {_listed(on)}")
-        for (label, agent), on in others.items()
+        f"{label} is `{agent}`{_share(some, problems[label])}"
+        for (label, agent), some in others.items()
     )
     return f"Agents that were run under other names: {named}." if named else ""
+
+
+def _share(some: list[str], problems: list[str]) -> str:
+    """Some of the problems, or all but a few, in as few names as possible."""
+    left = [problem for problem in problems if problem not in some]
+    if not left:
+        return ""
+    return f" on {_listed(some)}" if len(some) <= len(left) else f" but on {_listed(left)}"
 
 
 def resigned(study: Study) -> str:
@@ -352,7 +360,7 @@ def optimum(spec: CatalogProblem | PythonProblem, *, in_default_world: bool = Fa
     >>> import qrmax
     >>> study = qrmax.Study(["office/map1/exp1"], ["qrmax"], world={"slip": 0.0})
     >>> optimum(study.cells[0].problem)
-    Optimum(mean_length=14.0, success=1.0)
+    Optimum(mean_length=15.0, success=1.0)
     >>> optimum(study.cells[0].problem, in_default_world=True).success < 0.67
     True
     """

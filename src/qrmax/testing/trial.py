@@ -80,7 +80,7 @@ class Trial:
         other = simulator_of(simulator.problem, fresh, stream_at(simulator.rng.position()))
         other.state[:] = simulator.state
         if isinstance(other, PlaneSimulator):
-            other.position[:] = simulator.position
+            other.stand(simulator.position, simulator.observed)
             if simulator.episodes:
                 other.look()
         return Trial(fresh, other)

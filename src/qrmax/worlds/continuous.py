@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,8 @@ class Scale:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ContinuousOptions(Options):
     """The options of a world with real-valued positions."""
+
+    newer: ClassVar[tuple[str, ...]] = ("rotation", "sensor_noise")
 
     step: Annotated[float | None, "length of a move"] = None  # None: that of the world's scale
     noise: Annotated[float | None, "standard deviation of the noise of a move"] = None  # likewise
