@@ -49,6 +49,7 @@ bench: $(BENCH_INSTALLED)  ## benchmarks: planning, compilation, training, envir
 	$(BIN)/python bench/environments.py
 	$(BIN)/python bench/regression.py --against $(AGAINST)
 	$(BIN)/python bench/episodes.py
+	$(BIN)/python bench/revising.py
 	$(BIN)/python bench/buckets.py
 	$(BIN)/python bench/sweeping.py
 	$(BIN)/python bench/logic.py

@@ -24,6 +24,10 @@ class Learner(NamedTuple):
         return qrmax.train(self.name, problem, **{**self.settings, **options})
 
 
+REVISING = [
+    *("qr-ucb", "qr-eb-rm", "qr-effects", "qr-effects-rm", "qr-psrl"),
+    *("mbie", "qr-mbie-eb-rm", "ucrl2-rm-l", "ucrl2-rm-b"),
+]
 WITH_A_HORIZON = [name for name in agent_names() if agent_class(name).has_horizon]
 LEARNERS = {
     "q-learning": Learner("q-learning", {}),
@@ -33,6 +37,7 @@ LEARNERS = {
     "qrmax": Learner("qrmax", {"t_env": 3}),
     "qrmax-rm": Learner("qrmax-rm", {"t_env": 3}),
     **{name: Learner(name, {"gamma": 0.9, "horizon": 20}) for name in WITH_A_HORIZON},
+    **{name: Learner(name, {}) for name in REVISING},
     "rmax-published": Learner("rmax-published", {"t_env": 3}),
     "rmax-rm-published": Learner("rmax-rm-published", {"t_env": 3}),
     "qrmax-published": Learner("qrmax-published", {"t_env": 3}),

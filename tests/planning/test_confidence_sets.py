@@ -27,7 +27,7 @@ def worth(
     gain: list[float],
     radius: float,
     optimistic: float = 1e9,
-    ball: int = CHI_SQUARE,
+    ball: int | None = CHI_SQUARE,
 ) -> float:
     """The value of the one action of state 0, which leads to states with these gains."""
     seen = Successors(max(len(gain), 2), 1, by_successor=True)
@@ -39,7 +39,7 @@ def worth(
     planner.rows.prob[0, 0, : len(prob)] = prob
     planner.rows.base[0, 0], planner.rows.radius[0, 0] = 0.0, radius
     values = np.empty(1)
-    row_values(planner.rows, np.array([*gain, 0.0]), optimistic, 0, values)
+    row_values(planner.rows, np.array([[*gain, 0.0]]), optimistic, 0, 0, values)
     return float(values[0])
 
 

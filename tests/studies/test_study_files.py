@@ -802,7 +802,7 @@ def test_runs_come_seed_by_seed(folder: Path) -> None:
 
 built_in = cache(qrmax.load_study)
 
-OWN_PROTOCOLS = {"samples/random"}  # studies with settings of their own
+OWN_PROTOCOLS = {"samples/random", "samples/random-office"}  # studies with settings of their own
 IN_PROTOCOLS = [
     (name, protocol)
     for name in study_names()
@@ -952,10 +952,10 @@ def test_the_built_in_studies_are_of_the_size_that_they_should_have(protocol: st
         "paper/table4": 15 * 6 * 30,
         "paper/table4-unknown": 15 * 4 * 10,
         "paper/table6": 5 * 11 * 10,
-        "samples/ablation": 6 * 12 * 30,
+        "samples/ablation": 6 * 18 * 30,
         "samples/long": 3 * 9 * 10,
-        "samples/office": 17 * 17 * 30,
-        "samples/sensitivity": 3 * 14 * 30,
+        "samples/office": 17 * 27 * 30,
+        "samples/sensitivity": 3 * 23 * 30,
         "smoke": 2 * 6 * 2,
     }
     assert sizes == {name: expected[name] for name in sizes}

@@ -18,7 +18,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import qrmax
+from qrmax.empirical.successors import ROOM
 from qrmax.errors import CheckpointError, ModelError, SourceError
+from qrmax.testing.trial_problems import scattered
 from qrmax.training import checkpoint
 from qrmax.training.stopping import Exact, Nominal, Stays, Welch
 from random_problems import problems
@@ -143,6 +145,19 @@ def test_a_break_anywhere_changes_nothing(
     options = {"seed": 1, "evaluate_every": EVERY, "stop": "budget", "compiled": compiled}
     whole = learner.train(corridor(), max_steps=WHOLE, **options)
     parts = with_breaks(learner, corridor(), sorted(breaks), max_steps=WHOLE, **options)
+    assert_same_run(parts, whole)
+
+
+@every_learner
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_break_after_successor_lists_have_grown_changes_nothing(
+    learner: Learner, compiled: bool
+) -> None:
+    options = {"seed": 1, "evaluate_every": EVERY, "stop": "budget", "compiled": compiled}
+    whole = learner.train(scattered(), max_steps=WHOLE, **options)
+    seen = getattr(session_of(whole).agent, "seen", None)
+    assert seen is None or seen.arrays.outcome.shape[1] > 2 * ROOM
+    parts = with_breaks(learner, scattered(), [10, 40, 200, 207], max_steps=WHOLE, **options)
     assert_same_run(parts, whole)
 
 

@@ -835,7 +835,7 @@ def explore_rows(
         10:
     ]
     (block, at), (agent_block, agent_at) = world_numbers, agent_numbers
-    worth, values = np.empty(outcome.shape[1]), np.empty(n.shape[1])
+    worth, values = np.empty((2, outcome.shape[1])), np.empty(n.shape[1])
     n_q = next_state.shape[0]
     taken = 0
     while taken < limit and _enough(block, at) and _enough(agent_block, agent_at):
@@ -844,7 +844,7 @@ def explore_rows(
         taken += 1
         s, q = state[_S], state[_Q]
         m, x = (0, s * n_q + q) if joint else (q, s)
-        fill_row_values(rows, gain[m], optimistic, x, worth, values)
+        fill_row_values(rows, gain, optimistic, m, x, worth, values)
         a = _one_of(values, slack, agent_block, agent_at)
         k, s_next, label, j, q_next = _outcome(
             succ, prob, label_of, next_state, task_prob, s, q, a, block, at

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.empirical.counts import MAX_TOTAL_REWARD, NO_OUTCOME
+from qrmax.empirical.growth import padded
 from qrmax.errors import ModelError
 
 ROOM = 4  # for successors, initially
@@ -70,7 +71,7 @@ class Successors:
         if outcome in self.arrays.outcome[x, :listed].tolist():
             return False
         if listed == self.arrays.outcome.shape[1]:
-            self._double()
+            self.widen(2 * listed)
         self.arrays.outcome[x, listed] = outcome
         self.arrays.listed[x] += 1
         return True
@@ -98,12 +99,16 @@ class Successors:
             raise ModelError("inconsistent counts: an impossible sum of rewards")
         self.arrays = seen
 
-    def _double(self) -> None:
+    def widen(self, room: int) -> None:
+        """Make room for this many successors of each state, if there is less."""
         n, rho, listed, outcome, tau = self.arrays
+        states, actions, width = tau.shape
+        if room <= width:
+            return
         self.arrays = Seen(
             n,
-            np.concatenate([rho, np.zeros_like(rho)], axis=2) if self.by_successor else rho,
+            padded(rho, states, actions, room) if self.by_successor else rho,
             listed,
-            np.concatenate([outcome, np.full_like(outcome, NO_OUTCOME)], axis=1),
-            np.concatenate([tau, np.zeros_like(tau)], axis=2),
+            padded(outcome, states, room, fill=NO_OUTCOME),
+            padded(tau, states, actions, room),
         )

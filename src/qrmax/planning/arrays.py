@@ -169,4 +169,4 @@ class Rows(NamedTuple):
     radius: FloatArray  # [s, a], of the confidence set; 0: the row is certain
     head: IntArray  # [s]
     link: IntArray  # [edge]
-    ball: int  # the kind of confidence set
+    ball: int | None  # the kind of confidence set

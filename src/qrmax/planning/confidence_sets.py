@@ -41,89 +41,100 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qrmax.planning.arrays import Rows, Tables, Worklist
-from qrmax.planning.compilation import compiled, inner
+from qrmax.planning.compilation import compiled, inlined, inner
 
 if TYPE_CHECKING:  # numba does not read annotations
     from qrmax.planning.arrays import FloatArray, IntArray, Order, Rules, TaskModel
 
-_compiled, _inner = compiled, inner
+_compiled, _inner, _inlined = compiled, inner, inlined
 
 NO_EDGE = -1  # as in kernels.py
 _NEGLIGIBLE = 1e-300  # as in kernels.py
 
-CHI_SQUARE, L1, L1_ANYWHERE = BALLS = (0, 1, 2)
-"""Kinds of confidence sets."""
+CHI_SQUARE, L1, L1_ANYWHERE = BALLS = (None, 1, 2)
+"""Kinds of confidence sets; one is None, so that kernels are compiled without the others."""
 
 
-@_inner
-def _largest_in_chi_square(prob: FloatArray, worth: FloatArray, size: int, radius: float) -> float:
-    """U W, with P and W the first `size` entries of `prob` and `worth`."""
-    best, lowest, mean = -np.inf, np.inf, 0.0
-    for k in range(size):
-        if prob[k] > 0.0:  # others are out of reach
-            best, lowest = max(best, worth[k]), min(lowest, worth[k])
-            mean += prob[k] * worth[k]
-    if radius == 0.0 or best == lowest:
-        return float(mean)
-    top = 0.0  # the probability of the best
-    for k in range(size):
-        if worth[k] == best:
-            top += prob[k]
-    if top * (1.0 + radius) >= 1.0:
-        return float(best)
-    mass = 1.0
-    while True:
-        variance = 0.0
-        for k in range(size):
-            if worth[k] >= lowest:
-                variance += prob[k] * (worth[k] - mean) * (worth[k] - mean)
-        variance /= mass
-        free = mass * (1.0 + radius) - 1.0
-        if free <= 0.0 or variance <= 0.0:  # by rounding
-            return float(mean)
-        if np.sqrt(free) * (mean - lowest) <= np.sqrt(variance):
-            return float(min(best, mean + np.sqrt(free * variance)))
-        least, lowest = lowest, np.inf
-        mass = mean = 0.0
-        for k in range(size):
-            if worth[k] > least and prob[k] > 0.0:
-                lowest = min(lowest, worth[k])
-                mass += prob[k]
-                mean += prob[k] * worth[k]
-        mean /= mass
+# --- backups
 
 
-@_inner
-def largest_in_l1(
-    prob: FloatArray, worth: FloatArray, size: int, radius: float, beyond: float
-) -> float:
-    """U W, with P and W as above; `beyond` is the value of a successor that is not listed."""
-    best, mean = beyond, 0.0
-    for k in range(size):
-        best = max(best, worth[k])
-        mean += prob[k] * worth[k]
-    left, level = 0.5 * radius, -np.inf
-    while left > 0.0:
-        lowest, mass = np.inf, 0.0
-        for k in range(size):
-            if level < worth[k] < lowest:
-                lowest, mass = worth[k], prob[k]
-            elif worth[k] == lowest:
-                mass += prob[k]
-        if lowest >= best:
-            return float(best)
-        moved = min(left, mass)
-        mean += moved * (best - lowest)
-        left -= moved
-        level = lowest
-    return float(min(best, mean))
-
-
-@_inner
-def _fill_by_l1(
-    rows: Rows, gain: FloatArray, optimistic: float, s: int, worth: FloatArray, values: FloatArray
+@_inlined
+def fill_row_values(
+    rows: Rows,
+    gain: FloatArray,
+    optimistic: float,
+    q: int,
+    s: int,
+    worth: FloatArray,
+    values: FloatArray,
 ) -> None:
-    """Q(s, q, .) into `values`, by L1 balls; apart, as one loop for both slows chi-square down."""
+    """Q(s, q, .) into `values`, given G; `worth`, `[2, k]`, is a buffer for all successors.
+
+    In one piece, and inlined: to pass arrays on for every action would cost more than the rest.
+    """
+    if rows.ball is not CHI_SQUARE:
+        _fill_by_l1(rows, gain, optimistic, q, s, worth, values)
+        return
+    succ, listed, prob, reward, base, radius = rows[:6]
+    size = listed[s]
+    for a in range(values.size):
+        if base[s, a] == np.inf:
+            values[a] = optimistic
+            continue
+        if base[s, a] == -np.inf:
+            values[a] = -np.inf
+            continue
+        best, lowest, mean = -np.inf, np.inf, 0.0
+        top = 0.0  # the probability of the best
+        for k in range(size):
+            w, p = reward[s, a, k] + gain[q, succ[s, k]], prob[s, a, k]
+            worth[0, k] = w
+            if p > 0.0:  # others are out of reach
+                if w > best:
+                    best, top = w, p
+                elif w == best:
+                    top += p
+                lowest = min(lowest, w)
+                mean += p * w
+        found, mass, wide = mean, 1.0, 1.0 + radius[s, a]
+        reaches = top * wide >= 1.0  # the best alone
+        if reaches and radius[s, a] > 0.0 and best != lowest:
+            found = best
+        searching = not reaches and radius[s, a] > 0.0 and best != lowest
+        while searching:
+            variance = 0.0
+            for k in range(size):
+                if worth[0, k] >= lowest:
+                    variance += prob[s, a, k] * (worth[0, k] - mean) * (worth[0, k] - mean)
+            variance /= mass
+            free = mass * wide - 1.0
+            if free <= 0.0 or variance <= 0.0:  # by rounding
+                found, searching = mean, False
+            elif np.sqrt(free) * (mean - lowest) <= np.sqrt(variance):
+                found, searching = min(best, mean + np.sqrt(free * variance)), False
+            else:  # the lowest drop out
+                least, lowest = lowest, np.inf
+                mass = mean = 0.0
+                for k in range(size):
+                    if worth[0, k] > least and prob[s, a, k] > 0.0:
+                        lowest = min(lowest, worth[0, k])
+                        mass += prob[s, a, k]
+                        mean += prob[s, a, k] * worth[0, k]
+                mean /= mass
+        values[a] = min(base[s, a] + found, optimistic)
+
+
+@_inlined
+def _fill_by_l1(
+    rows: Rows,
+    gain: FloatArray,
+    optimistic: float,
+    q: int,
+    s: int,
+    worth: FloatArray,
+    values: FloatArray,
+) -> None:
+    """The same by L1 balls."""
     succ, listed, prob, reward, base, radius = rows[:6]
     size = listed[s]
     beyond = optimistic if rows.ball == L1_ANYWHERE else -np.inf
@@ -134,50 +145,61 @@ def _fill_by_l1(
             values[a] = -np.inf
         else:
             for k in range(size):
-                worth[k] = reward[s, a, k] + gain[succ[s, k]]
-            total = base[s, a] + largest_in_l1(prob[s, a], worth, size, radius[s, a], beyond)
+                worth[0, k] = reward[s, a, k] + gain[q, succ[s, k]]
+                worth[1, k] = prob[s, a, k]
+            total = base[s, a] + largest_in_l1(worth, size, radius[s, a], beyond)
             values[a] = min(total, optimistic)
 
 
-@_inner
-def fill_row_values(
-    rows: Rows, gain: FloatArray, optimistic: float, s: int, worth: FloatArray, values: FloatArray
-) -> None:
-    """Q(s, q, .) into `values`, given G(q, .); `worth` is a buffer for all successors."""
-    if rows.ball != CHI_SQUARE:
-        _fill_by_l1(rows, gain, optimistic, s, worth, values)
-        return
-    succ, listed, prob, reward, base, radius = rows[:6]
-    size = listed[s]
-    for a in range(values.size):
-        if base[s, a] == np.inf:
-            values[a] = optimistic
-        elif base[s, a] == -np.inf:
-            values[a] = -np.inf
+@_inlined
+def largest_in_l1(worth: FloatArray, size: int, radius: float, beyond: float) -> float:
+    """U W, with W and P the first `size` entries of `worth[0]` and `worth[1]`.
+
+    `beyond` is the value of a successor that is not listed.
+    """
+    best, mean = beyond, 0.0
+    for k in range(size):
+        best = max(best, worth[0, k])
+        mean += worth[1, k] * worth[0, k]
+    left, level = 0.5 * radius, -np.inf
+    while left > 0.0:
+        lowest, mass = np.inf, 0.0
+        for k in range(size):
+            if level < worth[0, k] < lowest:
+                lowest, mass = worth[0, k], worth[1, k]
+            elif worth[0, k] == lowest:
+                mass += worth[1, k]
+        if lowest >= best:
+            mean, left = best, 0.0
         else:
-            for k in range(size):
-                worth[k] = reward[s, a, k] + gain[succ[s, k]]
-            total = base[s, a] + _largest_in_chi_square(prob[s, a], worth, size, radius[s, a])
-            values[a] = min(total, optimistic)
+            moved = min(left, mass)
+            mean += moved * (best - lowest)
+            left -= moved
+            level = lowest
+    return min(best, mean)
 
 
 @_compiled
-def row_values(rows: Rows, gain: FloatArray, optimistic: float, s: int, values: FloatArray) -> None:
-    """Q(s, q, .) into `values`, given G(q, .), even if (s, q) is terminal."""
-    fill_row_values(rows, gain, optimistic, s, np.empty(rows.succ.shape[1]), values)
+def row_values(
+    rows: Rows, gain: FloatArray, optimistic: float, q: int, s: int, values: FloatArray
+) -> None:
+    """Q(s, q, .) into `values`, given G, even if (s, q) is terminal."""
+    fill_row_values(rows, gain, optimistic, q, s, np.empty((2, rows.succ.shape[1])), values)
 
 
 @_compiled
 def all_row_values(rows: Rows, tables: Tables, optimistic: float, table: FloatArray) -> None:
     """Q as `[q, s, a]` into a table, 0 in terminal pairs."""
-    worth = np.empty(rows.succ.shape[1])
+    worth, values = np.empty((2, rows.succ.shape[1])), np.zeros(table.shape[2])
     for q in range(table.shape[0]):
         for s in range(table.shape[1]):
             if tables.done[q, s]:
-                for a in range(table.shape[2]):
+                for a in range(values.size):
                     table[q, s, a] = 0.0
-            else:
-                fill_row_values(rows, tables.gain[q], optimistic, s, worth, table[q, s])
+                continue
+            fill_row_values(rows, tables.gain, optimistic, q, s, worth, values)
+            for a in range(values.size):
+                table[q, s, a] = values[a]
 
 
 # --- chains of predecessors
@@ -266,7 +288,7 @@ def settle_rows(
     states, ends, feeders, feeder_ends = order
     gamma, tolerance, optimistic, signed = rules
     n_states, width = ring.shape[1], succ.shape[1]
-    worth, values = np.empty(width), np.empty(rows.base.shape[1])
+    worth, values = np.empty((2, width)), np.empty(rows.base.shape[1])
     backups, layer, begin = 0, 0, 0
     while layer < ends.size:
         busy = False
@@ -280,7 +302,7 @@ def settle_rows(
                 if done[q, s]:
                     continue
                 backups += 1
-                fill_row_values(rows, gain[q], optimistic, s, worth, values)
+                fill_row_values(rows, gain, optimistic, q, s, worth, values)
                 new = values[0]
                 for a in range(1, values.size):
                     new = max(new, values[a])
@@ -300,9 +322,17 @@ def settle_rows(
                         leads = leads or (at_q and task.prob[p, s, j] > 0.0)
                     if leads:
                         gain[p, s] = _gain_at(task, value, gamma, optimistic, p, s)
-                        edge = head[s]
+                        # as `_push`, which would cost more than the rest
+                        edge, end = head[s], first[p] + length[p]
+                        if end >= n_states:
+                            end -= n_states
                         while edge != NO_EDGE:
-                            _push(work, p, edge // width)
+                            x = edge // width
+                            if not waiting[p, x]:
+                                waiting[p, x] = True
+                                ring[p, end] = x
+                                length[p] += 1
+                                end = end + 1 if end + 1 < n_states else 0
                             edge = link[edge]
         if not busy:
             begin = ends[layer]

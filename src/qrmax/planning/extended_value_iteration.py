@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from qrmax.planning.compilation import compiled, inner
+from qrmax.planning.compilation import compiled, inlined, inner
 from qrmax.planning.confidence_sets import largest_in_l1
 
 if TYPE_CHECKING:  # numba does not read annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # numba does not read annotations
 
     LongArray = NDArray[np.int64]
 
-_compiled, _inner = compiled, inner
+_compiled, _inner, _inlined = compiled, inner, inlined
 
 
 class TransitionSets(NamedTuple):
@@ -50,30 +50,38 @@ class TransitionSets(NamedTuple):
     anywhere: bool  # whether states that are not listed belong to the sets
 
 
-@_inner
+@_inlined
 def _largest_in_intervals(
-    seen: Seen, sets: TransitionSets, s: int, a: int, gain: FloatArray, best_first: LongArray
+    sets: TransitionSets,
+    succ: IntArray,
+    gain: FloatArray,
+    best_first: LongArray,
+    place: IntArray,
+    size: int,
+    q: int,
+    s: int,
+    a: int,
 ) -> float:
-    """The largest expectation of G(q, .) with probabilities in intervals."""
-    outcome, size = seen.outcome, seen.listed[s]
+    """The largest expectation of G(q, .) with probabilities in intervals.
+
+    `place[z]` is that of z in the list of s, or -1.
+    """
     left, total = 1.0, 0.0
     for k in range(size):
         left -= sets.low[s, a, k]
-        total += sets.low[s, a, k] * gain[outcome[s, k]]
-    for i in range(best_first.size):
-        z, room = best_first[i], sets.free[s, a]
-        place = 0
-        while place < size and outcome[s, place] != z:
-            place += 1
-        if place < size:
-            room = sets.high[s, a, place] - sets.low[s, a, place]
-        elif not sets.anywhere:
-            continue
-        moved = min(left, room)
-        total += moved * gain[z]
-        left -= moved
-        if left <= 0.0:
-            break
+        total += sets.low[s, a, k] * gain[q, succ[s, k]]
+    i = 0
+    while i < best_first.size:
+        z = best_first[i]
+        k = place[z]
+        i += 1
+        if k >= 0 or sets.anywhere:
+            room = sets.high[s, a, k] - sets.low[s, a, k] if k >= 0 else sets.free[s, a]
+            moved = min(left, room)
+            total += moved * gain[q, z]
+            left -= moved
+            if left <= 0.0:
+                i = best_first.size
     return total
 
 
@@ -103,6 +111,17 @@ def _fill_gains(
                 gain[q, s] = task.reward[q, s] + (again if done[q_next, s] else u[q_next, s])
 
 
+@_inner
+def _fill_means(seen: Seen, prob: FloatArray, reward: FloatArray) -> None:
+    """P(x | s, a), and what each transition adds to the mean reward of (s, a)."""
+    n, rho, listed, _, tau = seen
+    for s in range(n.shape[0]):
+        for a in range(n.shape[1]):
+            for k in range(listed[s] if n[s, a] > 0 else 0):
+                prob[s, a, k] = tau[s, a, k] / n[s, a]
+                reward[s, a, k] = rho[s, a, k] / n[s, a]
+
+
 @_compiled
 def extended_value_iteration(
     seen: Seen,
@@ -121,11 +140,13 @@ def extended_value_iteration(
     `start` is the distribution of starts, `unit` the largest reward of a step; stops when the span
     of a change is below the accuracy, or after so many sweeps.
     """
-    n, rho, listed, outcome, tau = seen
+    n, _, listed, succ, tau = seen
     n_q, n_states = u.shape
-    n_actions = n.shape[1]
+    n_actions, width = tau.shape[1:]
     gain, new = np.empty((n_q, n_states)), np.zeros((n_q, n_states))
-    prob, worth = np.empty(outcome.shape[1]), np.empty(outcome.shape[1])
+    prob, reward = np.zeros(tau.shape), np.zeros(tau.shape)
+    _fill_means(seen, prob, reward)
+    worth, place = np.empty((2, width)), np.full(n_states, -1, np.int32)
     sweeps = 0
     while sweeps < limit:
         sweeps += 1
@@ -134,29 +155,32 @@ def extended_value_iteration(
         for q in range(n_q):
             best_first = np.argsort(-gain[q], kind="mergesort")
             top = gain[q, best_first[0]]
+            beyond = top if sets.anywhere else -np.inf
             for s in range(n_states):
                 if done[q, s]:
                     continue
-                best = -np.inf
+                best, size = -np.inf, listed[s]
+                for k in range(size):
+                    place[succ[s, k]] = k
+                    worth[0, k] = gain[q, succ[s, k]]
                 for a in range(n_actions):
                     if n[s, a] == 0:
                         total = unit + top
+                    elif sets.intervals:
+                        total = _largest_in_intervals(
+                            sets, succ, gain, best_first, place, size, q, s, a
+                        )
                     else:
-                        total = 0.0
-                        if sets.intervals:
-                            total += _largest_in_intervals(seen, sets, s, a, gain[q], best_first)
-                        else:
-                            for k in range(listed[s]):
-                                worth[k] = gain[q, outcome[s, k]]
-                                prob[k] = tau[s, a, k] / n[s, a]
-                            beyond = top if sets.anywhere else -np.inf
-                            size, radius = listed[s], sets.radius[s, a]
-                            total += largest_in_l1(prob, worth, size, radius, beyond)
-                        for k in range(listed[s]):
-                            total += rho[s, a, k] / n[s, a]
+                        for k in range(size):
+                            worth[1, k] = prob[s, a, k]
+                        total = largest_in_l1(worth, size, sets.radius[s, a], beyond)
+                    for k in range(size):
+                        total += reward[s, a, k]
                     if total > best:
                         best = total
                         policy[q, s] = a
+                for k in range(size):
+                    place[succ[s, k]] = -1
                 new[q, s] = best
                 least = min(least, best)
                 low, high = min(low, best - u[q, s]), max(high, best - u[q, s])

@@ -231,7 +231,7 @@ def back_up_confidence_sets(
             count, radius = rows.listed[s], float(rows.radius[s, a])
             ahead = rows.reward[s, a, :count] + gain[q, rows.succ[s, :count]]
             prob = rows.prob[s, a, :count]
-            if rows.ball == CHI_SQUARE:
+            if rows.ball is CHI_SQUARE:
                 worth = largest_expectation(prob, ahead, radius)
             else:
                 beyond = optimistic if rows.ball == L1_ANYWHERE else -math.inf

@@ -55,7 +55,7 @@ class RowPlanner:
         optimistic: float,
         tolerance: float,
         initial: float | None = None,
-        ball: int = confidence_sets.CHI_SQUARE,
+        ball: int | None = confidence_sets.CHI_SQUARE,
     ) -> None:
         n_states = len(seen.listed)
         pairs = (n_task_states, n_states)
@@ -93,7 +93,11 @@ class RowPlanner:
         """Take note of successors that were added to the list of s."""
         if seen.outcome.shape[1] == self.rows.succ.shape[1]:
             confidence_sets.link_successors(self.rows, s, int(seen.listed[s]) - 1)
-            return
+        else:
+            self.widen(seen)
+
+    def widen(self, seen: Seen) -> None:
+        """Take note of longer successor lists."""
         self.rows = self.rows._replace(
             succ=seen.outcome,
             prob=padded(self.rows.prob, *seen.tau.shape),
@@ -186,7 +190,7 @@ class RowPlanner:
     def q_at(self, s: int, q: int) -> FloatArray:
         """The value of every action in (s, q)."""
         values = np.empty(self.rows.base.shape[1])
-        confidence_sets.row_values(self.rows, self.tables.gain[q], self.rules.optimistic, s, values)
+        confidence_sets.row_values(self.rows, self.tables.gain, self.rules.optimistic, q, s, values)
         return values
 
     @property

@@ -25,7 +25,7 @@ from qrmax.planning.value_iteration import solve
 from qrmax.problems.continuous_problem import ContinuousProblem
 from qrmax.problems.problem import Problem
 from qrmax.testing.trial import Trial, make_trial
-from qrmax.testing.trial_problems import cut_short, dead_end, fetch
+from qrmax.testing.trial_problems import cut_short, dead_end, fetch, scattered
 from qrmax.worlds.catalog import make
 
 STEPS = 120
@@ -292,8 +292,14 @@ def _arrays_of(problem: Any) -> list[Any]:
 @_promise("snapshot")
 def _is_saved_and_restored(subject: _Subject) -> None:
     """A snapshot is a copy, and an agent restored from it goes on just as the original does."""
+    _check_snapshots(subject, None)
+    if not subject.kind.perceives:
+        _check_snapshots(subject, scattered())  # where tables by successor have to grow
+
+
+def _check_snapshots(subject: _Subject, problem: Problem | None) -> None:
     for steps in (0, 1, 37, STEPS - 11):  # in the middle of an episode, too
-        original = subject.trial().play(steps)
+        original = subject.trial(problem).play(steps)
         kept = original.agent.snapshot()
         for name, array in kept.items():
             plain = isinstance(name, str) and isinstance(array, np.ndarray)
@@ -302,7 +308,7 @@ def _is_saved_and_restored(subject: _Subject) -> None:
                 f"snapshot()[{name!r}] is {type(array).__name__}, not an array of numbers",
             )
         as_kept = {name: array.tobytes() for name, array in kept.items()}
-        copy = original.resumed(subject.trial(seed=99).agent)
+        copy = original.resumed(subject.trial(problem, seed=99).agent)
         _require(
             copy.state() == original.state(),
             f"after {steps} steps, restore() leaves out "

@@ -18,17 +18,33 @@ def fetch(*, slip: float = 0.2, limit: int = 15) -> Problem:
     moves = np.stack([np.maximum(cell - 1, 0), np.minimum(cell + 1, 3)], axis=1)
     succ = np.stack([moves, np.broadcast_to(cell[:, None], moves.shape)], axis=2)
     prob = np.broadcast_to([1.0 - slip, slip], succ.shape)
+    mdp = TabularMDP(succ, prob, start=1, coordinates=cell[:, None])
+    return _fetching(mdp, key=0, way_out=3, limit=limit, name="fetch")
+
+
+def scattered(states: int = 20, spread: int = 7) -> Problem:
+    """The same task on a ring, where a move ends in any of several cells: many successors."""
+    cell, far = np.arange(states)[:, None], np.arange(1, spread + 1)
+    succ = np.stack([cell - far, cell + far], axis=1) % states
+    mdp = TabularMDP(succ, np.full(succ.shape, 1.0 / spread), coordinates=cell)
+    return _fetching(mdp, key=states // 2, way_out=states - 1, limit=30, name="scattered")
+
+
+def _fetching(mdp: TabularMDP, *, key: int, way_out: int, limit: int, name: str) -> Problem:
+    """Fetch the key in one state, leave in another."""
+    label = np.zeros(mdp.n_states, dtype=int)
+    label[key], label[way_out] = 1, 2
     return Problem(
-        TabularMDP(succ, prob, start=1, coordinates=cell[:, None]),
+        mdp,
         RewardMachine(
             [Edge("go", "key", "has_key"), Edge("has_key", "exit", "out", 1.0)],
             initial="go",
             success=["out"],
         ),
         [(), ["key"], ["exit"]],
-        [1, 0, 0, 2],
+        label,
         max_episode_steps=limit,
-        name="fetch",
+        name=name,
     )
 
 

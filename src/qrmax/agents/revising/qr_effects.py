@@ -56,8 +56,7 @@ cells and failing in all, stays some per cent below an optimum that takes many s
 that are too few; `qr-ucb-rm` fails or is late on it, too.
 
 On a first look at the Office problems, three seeds each, `office/map1/exp5` took 500, 700 and 800
-steps, and `office/map3/exp5` 3,400, 7,400 and 10,900; 61 microseconds per step, planning included,
-over the first 100,000 of the latter.
+steps, and `office/map3/exp5` 3,400, 7,400 and 10,900.
 """
 
 from __future__ import annotations
@@ -205,6 +204,13 @@ class QREffects(QRUCB):
             "paid_by_arrival": np.array([self.paid_by_arrival]),
         }
         return super().snapshot() | {f"effects.{name}": x.copy() for name, x in effects.items()}
+
+    def make_room_for(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Grow as QR-UCB does, and to the displacements of a snapshot."""
+        super().make_room_for(arrays)
+        self.displacements = Displacements(self.coordinates)
+        self.displacements.restore(arrays["effects.displacements"])
+        self._lay_ground()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over counts, rows, plan, clock, law, displacements and edges."""

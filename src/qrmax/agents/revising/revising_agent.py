@@ -204,7 +204,7 @@ class RevisingAgent(Tabular):
         )
 
     @property
-    def ball(self) -> int:
+    def ball(self) -> int | None:
         """The kind of confidence set around a row."""
         return CHI_SQUARE
 
@@ -419,8 +419,12 @@ class RevisingAgent(Tabular):
         } | self.arrivals.snapshot()
 
     def make_room_for(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Grow to as many labels as in a snapshot."""
+        """Grow to as many labels as in a snapshot, and to successor lists of the same length."""
         self.arrivals.make_room_for(arrays)
+        rho = arrays["seen.rho"]
+        if rho.ndim == 3 and rho.shape[:2] == self.seen.arrays.n.shape:
+            self.seen.widen(rho.shape[2])
+            self.planner.widen(self.seen.arrays)
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over counts, rows, plan and clock."""
