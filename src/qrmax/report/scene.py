@@ -197,7 +197,7 @@ class PlaneScene(Scene):
 @singledispatch
 def scene_of(problem: Any) -> Scene:
     """The scene of a problem of either kind."""
-    raise TypeError(f"{type(problem).__name__} is no problem to draw")
+    raise TypeError(f"{type(problem).__name__} is not a problem to draw")
 
 
 scene_of.register(Problem, TabularScene)
