@@ -46,7 +46,7 @@ class EffectModel:
         self.margin = 3.0 * float(np.median(self.sigma))
         move = np.linalg.norm(self._moves(x, a), axis=1)
         self.longest = min(float(move.max()) + 2.0 * float(self.sigma.max()), 5.0)
-        self.reach = self.longest + EXTENT + WIDTH * np.sqrt(d)
+        self.reach = self.longest + EXTENT + max(WIDTH * np.sqrt(d), RADIUS)
         box = observations
         self.low = np.where(np.abs(box.low) < 1e30, box.low, -np.inf) / self.unit
         self.high = np.where(np.abs(box.high) < 1e30, box.high, np.inf) / self.unit
@@ -98,7 +98,7 @@ class EffectModel:
             C, d = self.kinds, self.d
             self.room = Room(np.zeros(self.cap, np.int32), np.zeros(self.cap, np.int32), np.zeros(1, np.int64), np.zeros(self.law.coefficient.shape[1]),
                              np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d, np.int32), np.zeros(d, np.int32), np.zeros(C), np.zeros(C), np.zeros(C),
-                             np.zeros(d + 1, np.int32), np.zeros(d + 1))
+                             np.zeros(2**min(d, 5) + d, np.int32), np.zeros(2**min(d, 5) + d))
         self.local = LocalModel(self.law, self.obstacles, self.arrivals, self.low, self.high, self.radius, self.reach)
         self.fill()
 

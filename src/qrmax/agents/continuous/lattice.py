@@ -12,6 +12,7 @@ from qrmax.planning.compilation import compiled, inner
 
 
 UNKNOWN = -1
+MOST_CORNERS = 5  # dimensions up to which all corners of a cell are looked at
 
 
 class Lattice(NamedTuple):
@@ -68,10 +69,38 @@ def find_node(lattice, cell):
 
 
 @inner
+def take_corner(model, lattice, t, weight, count, room, grow):
+    """Take the node at `room.cell` if it can be seen from t; the new count, or -1: no room."""
+    d = t.size
+    for i in range(d):
+        room.corner[i] = room.cell[i] * lattice.width
+    if first_obstacle(model.obstacles, t, room.corner, room) >= 0:
+        return count
+    slot = find_node(lattice, room.cell)
+    node = lattice.key[slot]
+    if node == NOTHING:
+        if not grow:
+            return count
+        node = lattice.used[0]
+        if node == len(lattice.place):
+            return -1
+        for i in range(d):
+            lattice.place[node, i] = room.cell[i]
+            lattice.point[node, i] = room.corner[i]
+        lattice.key[slot] = node
+        lattice.used[0] += 1
+        lattice.dirty[node] = True
+    room.corner_node[count] = node
+    room.corner_weight[count] = weight
+    return count + 1
+
+
+@inner
 def around(model, lattice, t, room, grow):
     """Nodes around t that can be seen from there, and their weights; the number of them.
 
-    -1 if there is no room for new nodes.
+    They are the corners of a simplex (Kuhn's triangulation) or, if none of them can be seen, of a
+    cell. -1 if there is no room for new nodes.
     """
     d = t.size
     fraction, order, cell = room.fraction, room.order, room.cell
@@ -87,46 +116,32 @@ def around(model, lattice, t, room, grow):
             j -= 1
         order[j] = o
     count = 0
-    total = 0.0
-    best, second = 0.0, NOTHING
     for corner in range(d + 1):
         if corner > 0:
             cell[order[corner - 1]] += 1
         upper = 1.0 if corner == 0 else fraction[order[corner - 1]]
         lower = fraction[order[corner]] if corner < d else 0.0
-        weight = upper - lower
-        if weight <= 1e-9:
-            continue
-        slot = find_node(lattice, cell)
-        node = lattice.key[slot]
-        if node == NOTHING and not grow:
-            continue
+        if upper - lower > 1e-9:
+            count = take_corner(model, lattice, t, upper - lower, count, room, grow)
+            if count < 0:
+                return -1
+    if count == 0 and room.walls[0] > 0 and d <= MOST_CORNERS:
         for i in range(d):
-            room.corner[i] = cell[i] * lattice.width
-        seen = first_obstacle(model.obstacles, t, room.corner, room) < 0
-        if not seen and weight <= best:
-            continue
-        if node == NOTHING:
-            node = lattice.used[0]
-            if node == len(lattice.place):
+            cell[i] -= 1
+        for corner in range(2**d):
+            weight = 1.0
+            for i in range(d):
+                upper = corner >> i & 1
+                weight *= fraction[i] if upper else 1.0 - fraction[i]
+                cell[i] += upper
+            count = take_corner(model, lattice, t, weight + 1e-6, count, room, grow)
+            if count < 0:
                 return -1
             for i in range(d):
-                lattice.place[node, i] = cell[i]
-                lattice.point[node, i] = room.corner[i]
-            lattice.key[slot] = node
-            lattice.used[0] += 1
-            lattice.dirty[node] = True
-        if not seen:
-            best, second = weight, node
-            continue
-        room.corner_node[count] = node
-        room.corner_weight[count] = weight
-        total += weight
-        count += 1
-    if count == 0 and second != NOTHING:
-        room.corner_node[0] = second
-        room.corner_weight[0] = 1.0
-        return 1
+                cell[i] -= corner >> i & 1
+    total = 0.0
+    for i in range(count):
+        total += room.corner_weight[i]
     for i in range(count):
         room.corner_weight[i] /= total
     return count
@@ -189,7 +204,8 @@ def fill_row(model, lattice, node, a, t, room):
         corners = around(model, lattice, t, room, True) if known else 1
         if corners < 0:
             return 1
-        if not known:
+        if not known or corners == 0:
+            corners = 1
             room.corner_node[0] = node
             room.corner_weight[0] = 1.0
         for c in range(kinds if known else 1):
@@ -332,6 +348,8 @@ def look(model, lattice, machine, hope, gamma, value, s, q, room, t, out):
             land(model, s, a, k, t, room)
             known = find_kinds(model, t, room)
             corners = around(model, lattice, t if known else s, room, False)
+            if corners == 0:
+                corners = around(model, lattice, s, room, False)
             if not known:
                 for m in range(corners):
                     total += chance * room.corner_weight[m] * worth(
@@ -372,6 +390,7 @@ def foresee(model, s, a, t, room):
 @compiled
 def kinds_at(model, t, room):
     """Shares of kinds at t into room.share; whether it is known."""
+    gather(model.obstacles, t, model.reach, room)
     return find_kinds(model, t, room)
 
 

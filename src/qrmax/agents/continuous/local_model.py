@@ -185,6 +185,10 @@ def find_kinds(model, t, room):
             off += (arrivals.at[i, j] - t[j]) ** 2
         c = arrivals.kind[i]
         if off <= limit and off < room.dist[c]:
+            for j in range(t.size):
+                room.to[j] = arrivals.at[i, j]
+            if first_obstacle(model.obstacles, t, room.to, room) >= 0:
+                continue
             room.dist[c] = off
             room.pay[c] = arrivals.pay[i]
             found = True
