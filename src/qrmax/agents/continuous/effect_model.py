@@ -98,7 +98,7 @@ class EffectModel:
             C, d = self.kinds, self.d
             self.room = Room(np.zeros(self.cap, np.int32), np.zeros(self.cap, np.int32), np.zeros(1, np.int64), np.zeros(self.law.coefficient.shape[1]),
                              np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d, np.int32), np.zeros(d, np.int32), np.zeros(C), np.zeros(C), np.zeros(C),
-                             np.zeros(2**min(d, 5) + d, np.int32), np.zeros(2**min(d, 5) + d))
+                             np.zeros(2**min(d, 6) + d, np.int32), np.zeros(2**min(d, 6) + d))
         self.local = LocalModel(self.law, self.obstacles, self.arrivals, self.low, self.high, self.radius, self.reach)
         self.fill()
 

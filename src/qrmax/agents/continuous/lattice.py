@@ -12,7 +12,7 @@ from qrmax.planning.compilation import compiled, inner
 
 
 UNKNOWN = -1
-MOST_CORNERS = 5  # dimensions up to which all corners of a cell are looked at
+MOST_CORNERS = 3  # dimensions up to which all corners of a cell count
 
 
 class Lattice(NamedTuple):
@@ -96,17 +96,11 @@ def take_corner(model, lattice, t, weight, count, room, grow):
 
 
 @inner
-def around(model, lattice, t, room, grow):
-    """Nodes around t that can be seen from there, and their weights; the number of them.
-
-    They are the corners of a simplex (Kuhn's triangulation) or, if none of them can be seen, of a
-    cell. -1 if there is no room for new nodes.
-    """
+def take_simplex(model, lattice, t, room, grow):
+    """Take the corners of t's simplex in Kuhn's triangulation; leaves the cell as it was."""
     d = t.size
     fraction, order, cell = room.fraction, room.order, room.cell
     for i in range(d):
-        cell[i] = cell_at(t[i], lattice.width)
-        fraction[i] = t[i] / lattice.width - cell[i]
         order[i] = i
     for i in range(1, d):
         o = order[i]
@@ -121,13 +115,28 @@ def around(model, lattice, t, room, grow):
             cell[order[corner - 1]] += 1
         upper = 1.0 if corner == 0 else fraction[order[corner - 1]]
         lower = fraction[order[corner]] if corner < d else 0.0
-        if upper - lower > 1e-9:
+        if upper - lower > 1e-9 and count >= 0:
             count = take_corner(model, lattice, t, upper - lower, count, room, grow)
-            if count < 0:
-                return -1
-    if count == 0 and room.walls[0] > 0 and d <= MOST_CORNERS:
-        for i in range(d):
-            cell[i] -= 1
+    for i in range(d):
+        cell[i] -= 1
+    return count
+
+
+@inner
+def around(model, lattice, t, room, grow):
+    """Nodes around t that can be seen from there, and their weights; the number of them.
+
+    They are the corners of a cell or, in more than three dimensions, of a simplex. -1 if there is no room for new nodes.
+    """
+    d = t.size
+    fraction, cell = room.fraction, room.cell
+    for i in range(d):
+        cell[i] = cell_at(t[i], lattice.width)
+        fraction[i] = t[i] / lattice.width - cell[i]
+    count = 0
+    if d > MOST_CORNERS:
+        count = take_simplex(model, lattice, t, room, grow)
+    if d <= MOST_CORNERS or (count == 0 and room.walls[0] > 0 and d <= 2 * MOST_CORNERS):
         for corner in range(2**d):
             weight = 1.0
             for i in range(d):

@@ -177,23 +177,37 @@ def find_kinds(model, t, room):
         room.share[c] = 0.0
     limit = model.radius[0] ** 2
     count = collect(arrivals.cells, t, room.near)
-    found = False
+    found, seen = False, False
     for n in range(count):
         i = room.near[n]
         off = 0.0
         for j in range(t.size):
             off += (arrivals.at[i, j] - t[j]) ** 2
         c = arrivals.kind[i]
-        if off <= limit and off < room.dist[c]:
-            for j in range(t.size):
-                room.to[j] = arrivals.at[i, j]
-            if first_obstacle(model.obstacles, t, room.to, room) >= 0:
-                continue
+        if off > limit:
+            continue
+        found = True
+        if off < room.dist[c]:
+            if room.walls[0] > 0:
+                for j in range(t.size):
+                    room.to[j] = arrivals.at[i, j]
+                if first_obstacle(model.obstacles, t, room.to, room) >= 0:
+                    continue
+            seen = True
             room.dist[c] = off
             room.pay[c] = arrivals.pay[i]
-            found = True
     if not found:
         return False
+    if not seen:
+        for n in range(count):
+            i = room.near[n]
+            off = 0.0
+            for j in range(t.size):
+                off += (arrivals.at[i, j] - t[j]) ** 2
+            c = arrivals.kind[i]
+            if off <= limit and off < room.dist[c]:
+                room.dist[c] = off
+                room.pay[c] = arrivals.pay[i]
     total = 0.0
     for c in range(kinds):
         if room.dist[c] < np.inf:
