@@ -1,4 +1,22 @@
-"""Laws of displacement, one for each action, fitted robustly."""
+"""Laws of displacement, one for each action, fitted robustly.
+
+    s' - s = f_a(s) + noise        f_a: a polynomial of degree 0, 1 or 2
+
+Everything is in units of a typical move: dimension i is divided by the 0.9 quantile of
+|s'_i - s_i|, or by a fortieth of its range if that is larger.
+
+Some moves do not follow the law: walls stop them. So the constant law is the mode of the
+displacements, and a fit uses Tukey's biweight with the median absolute deviation for its scale. A
+higher degree is taken if it halves the median error on held-out samples, and explains half as many
+samples again. Each place (a cube of half
+a unit) gives one sample, its last one: repeated attempts at one wall would outvote all others.
+
+The noise is represented by its mean and two points on each principal axis, 2 standard deviations
+away, with weights such that the covariance is that of the residuals.
+
+Assumes that most places where an action was tried are free of obstacles. Not assumed: that
+displacements are parallel to axes, or noise independent in each.
+"""
 
 from __future__ import annotations
 
@@ -6,136 +24,168 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from qrmax.agents.continuous.local_model import Law
+from qrmax.planning.arrays import FloatArray
+
+PLACE = 0.5  # the side of a place
+CLOSE = 0.25  # displacements this near one another are alike
+OUTLYING = 5.0  # standard deviations
+LEAST_SIGMA = 0.004  # differences below this are no noise
+MOST_PLACES = 400  # the last ones are fitted to
+FOLDS = 5
+ROUNDS = 10
+BENT_FROM = 40  # places before a higher degree is tried
+MOST_AXES = 8  # of the noise
+QUADRATIC, LINEAR = 6, 32  # dimensions up to which laws are
 
 
-def feature_count(d, degree):
-    return [1, 1 + d, 1 + d + d * (d + 1) // 2][degree]
+class Fit(NamedTuple):
+    """The law of one action."""
+
+    coefficient: FloatArray  # [feature, d]
+    covariance: FloatArray  # of the noise, [d, d]
+    sigma: FloatArray  # [d], robust
 
 
-def features_of(x, degree):
-    n, d = x.shape
-    columns = [np.ones(n)]
+def typical_move(x: FloatArray, y: FloatArray) -> FloatArray:
+    """The unit of each dimension, from transitions `[n, d]`; 1 where nothing ever changes."""
+    span = np.ptp(np.concatenate([x, y]), axis=0)
+    unit = np.maximum(np.quantile(np.abs(y - x), 0.9, axis=0), span / 40.0)
+    return np.asarray(np.where(unit > 0.0, unit, 1.0))
+
+
+def largest_degree(dimension: int) -> int:
+    """The degree of the polynomials that are tried in this dimension."""
+    return 2 if dimension <= QUADRATIC else 1 if dimension <= LINEAR else 0
+
+
+def feature_count(dimension: int, degree: int) -> int:
+    """The number of features of a polynomial."""
+    return (1, 1 + dimension, 1 + dimension + dimension * (dimension + 1) // 2)[degree]
+
+
+def features_of(x: FloatArray, degree: int) -> FloatArray:
+    """1, x_i and x_i x_j up to a degree, `[n, feature]`."""
+    columns = [np.ones(len(x))]
     if degree >= 1:
-        columns += [x[:, i] for i in range(d)]
+        columns += [*x.T]
     if degree >= 2:
-        columns += [x[:, i] * x[:, j] for i, j in combinations_with_replacement(range(d), 2)]
+        pairs = combinations_with_replacement(range(x.shape[1]), 2)
+        columns += [x[:, i] * x[:, j] for i, j in pairs]
     return np.stack(columns, axis=1)
 
 
-SIGMAS = 5.0
-LEAST = 0.02  # least noise considered
+def fit_law(x: FloatArray, displacement: FloatArray) -> Fit:
+    """Fit the law of an action to transitions from x, centred, `[n, d]`."""
+    kept = _one_per_place(x)[-MOST_PLACES:]
+    x, y = x[kept], displacement[kept]
+    n, d = x.shape
+    coefficient = np.zeros((feature_count(d, largest_degree(d)), d))
+    typical = _mode(y)
+    ones = np.ones((n, 1))
+    near = np.linalg.norm(y - typical, axis=1) < CLOSE
+    start = y - y[near].mean(axis=0)
+    found = _robust(ones, y, start)
+    coefficient[0] = y[near].mean(axis=0) if found is None else found[0]
+    residual = y - coefficient[0]
+    if n >= BENT_FROM:
+        error = _held_out(ones, y, start)
+        for degree in range(1, largest_degree(d) + 1):
+            features = features_of(x, degree)
+            count = features.shape[1]
+            if n < 4 * count:
+                break
+            start = y - features @ np.linalg.lstsq(features, y, rcond=None)[0]
+            found, score = _robust(features, y, start), _held_out(features, y, start)
+            if found is None or score >= 0.5 * error - 1e-3:
+                continue
+            rest = y - features @ found
+            if _explained(rest) >= 1.5 * _explained(residual):
+                error, residual = score, rest
+                coefficient[:] = 0.0
+                coefficient[:count] = found
+    return Fit(coefficient, *_noise(residual))
 
 
-def one_per_place(x, width):
-    """The last sample of each cell."""
-    cell = np.floor(x[::-1] / width).astype(np.int64)
-    _, index = np.unique(cell, axis=0, return_index=True)
+def noise_points(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Draws of the noise `[k, d]`, the first of them 0, and their weights `[k]`."""
+    d = len(covariance)
+    variance, axes = np.linalg.eigh(covariance)
+    count = min(d, MOST_AXES)
+    sigma = np.sqrt(np.maximum(variance[::-1][:count], 0.0))
+    radius = max(2.0, float(np.sqrt(count)))
+    arms = radius * sigma[:, None] * axes[:, ::-1][:, :count].T
+    draw = np.concatenate([np.zeros((1, d)), arms, -arms])
+    weight = np.where(sigma > 5.0 * LEAST_SIGMA, 0.5 / radius**2, 0.0)
+    rest = max(1.0 - 2.0 * weight.sum(), 0.0)
+    return draw, np.concatenate([[rest], weight, weight])
+
+
+def _one_per_place(x: FloatArray) -> NDArray[np.int64]:
+    """The last sample of each place."""
+    place = np.floor(x[::-1] / PLACE)
+    _, index = np.unique(place, axis=0, return_index=True)
     return np.sort(len(x) - 1 - index)
 
 
-def mode_of(d, radius):
-    """The sample with most others nearby."""
-    off = ((d[:, None] - d[None]) ** 2).sum(-1)
-    near = off < radius**2
-    score = near.sum(1) - 1e-3 * np.where(near, off, 0).sum(1) / radius**2
-    # ties to the longer displacement
-    size = np.linalg.norm(d, axis=1)
-    return d[np.lexsort((size, np.round(score, 6)))[-1]]
+def _mode(y: FloatArray) -> FloatArray:
+    """The displacement with most others nearby; of equals the longest, as walls shorten moves."""
+    off = np.square(y[:, None] - y[None]).sum(axis=2)
+    near = off < CLOSE**2
+    score = near.sum(axis=1) - 1e-3 * np.where(near, off, 0.0).sum(axis=1) / CLOSE**2
+    best = np.lexsort((np.linalg.norm(y, axis=1), np.round(score, 6)))[-1]
+    return np.asarray(y[best])
 
 
-def scale_of(r):
-    return np.maximum(1.4826 * np.median(np.abs(r), axis=0), 1e-9)
+def _explained(residual: FloatArray) -> int:
+    """The number of samples that a law explains."""
+    return int((np.linalg.norm(residual, axis=1) < 0.5 * CLOSE).sum())
 
 
-def robust_fit(f, d, start, rounds=10):
-    """Tukey's biweight; `start` residuals."""
-    r = start
-    c = None
-    for _ in range(rounds):
-        s = np.maximum(scale_of(r), LEAST / SIGMAS)
-        u = np.sqrt(((r / (SIGMAS * s)) ** 2).max(1))
-        w = np.where(u < 1, (1 - u**2) ** 2, 0)
-        if (w > 0).sum() < f.shape[1] + 1:
-            return c
-        sw = np.sqrt(w)[:, None]
-        c = np.linalg.lstsq(np.vstack([f * sw, 1e-3 * np.eye(f.shape[1])]), np.vstack([d * sw, np.zeros((f.shape[1], d.shape[1]))]), rcond=None)[0]
-        r = d - f @ c
-    return c
+def _scale(residual: FloatArray) -> FloatArray:
+    spread = 1.4826 * np.median(np.abs(residual), axis=0)
+    return np.asarray(np.maximum(spread, LEAST_SIGMA))
 
 
-def held_out(f, d, start, r0):
-    """Median absolute residual of five folds."""
-    out = np.empty_like(d)
-    fold = np.arange(len(d)) % 5
-    for k in range(5):
-        c = robust_fit(f[fold != k], d[fold != k], start[fold != k])
-        if c is None:
+def _robust(features: FloatArray, y: FloatArray, start: FloatArray) -> FloatArray | None:
+    """Coefficients by iterated weights, from residuals to start with; None if too few remain."""
+    residual, count = start, features.shape[1]
+    ridge = 1e-3 * np.eye(count)
+    found = None
+    for _ in range(ROUNDS):
+        far = np.square(residual / (OUTLYING * _scale(residual))).max(axis=1)
+        weight = np.maximum(1.0 - far, 0.0)[:, None]  # the square root of Tukey's
+        if (weight > 0.0).sum() < count + 1:
+            break
+        left = np.vstack([features * weight, ridge])
+        right = np.vstack([y * weight, np.zeros((count, y.shape[1]))])
+        found = np.linalg.lstsq(left, right, rcond=None)[0]
+        residual = y - features @ found
+    return found
+
+
+def _held_out(features: FloatArray, y: FloatArray, start: FloatArray) -> float:
+    """The median absolute error on samples that were not fitted to, summed over dimensions."""
+    fold = np.arange(len(y)) % FOLDS
+    error = np.empty_like(y)
+    for each in range(FOLDS):
+        others, these = fold != each, fold == each
+        found = _robust(features[others], y[others], start[others])
+        if found is None:
             return np.inf
-        out[fold == k] = d[fold == k] - f[fold == k] @ c
-    return np.median(np.abs(out), axis=0).sum()
+        error[these] = y[these] - features[these] @ found
+    return float(np.median(np.abs(error), axis=0).sum())
 
 
-def fit_law(x, displacement, width=0.5, most=400):
-    """Coefficients [feature, d], noise covariance [d, d], scale [d]."""
-    d = x.shape[1]
-    full = feature_count(d, 2) if d <= 6 else feature_count(d, 1)
-    coefficient = np.zeros((full, d))
-    keep = one_per_place(x, width)[-most:]
-    x, y = x[keep], displacement[keep]
-    centre = mode_of(y, 0.25)
-    start = y - centre
-    inside = np.linalg.norm(start, axis=1) < 0.25
-    mean = y[inside].mean(0)
-    coefficient[0] = mean
-    best_r, best = y - mean, None
-    if len(x) >= 20:
-        base = held_out(features_of(x, 0), y, start, None)
-        for degree in (1, 2):
-            m = feature_count(d, degree)
-            if m > full or len(x) < 4 * m:
-                break
-            f = features_of(x, degree)
-            starts = y - np.median(y, axis=0)
-            c0 = np.linalg.lstsq(f, y, rcond=None)[0]
-            score = held_out(f, y, y - f @ c0, None)
-            if score < 0.5 * base - 1e-3:
-                c = robust_fit(f, y, y - f @ c0)
-                if c is not None:
-                    base = score
-                    coefficient[:] = 0.0
-                    coefficient[:m] = c
-                    best_r = y - f @ c
-    if not coefficient[1:].any():
-        c = robust_fit(np.ones((len(y), 1)), y, np.where(inside[:, None], y - mean, np.inf) if False else y - mean)
-        if c is not None:
-            coefficient[0] = c[0]
-        best_r = y - coefficient[0]
-    ok = np.linalg.norm(best_r, axis=1) < 0.25
-    r = best_r[ok] if ok.sum() > 2 else best_r
+def _noise(residual: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Covariance and standard deviations of the residuals that are not outlying."""
+    d = residual.shape[1]
+    inside = np.linalg.norm(residual, axis=1) < CLOSE
+    kept = residual[inside] if inside.sum() > 2 else residual
     for _ in range(3):
-        s = np.maximum(scale_of(r), LEAST / SIGMAS) if len(r) > 2 else np.full(d, 0.1)
-        ok = (np.abs(best_r) < SIGMAS * s).all(1)
-        r = best_r[ok]
-    cov = r.T @ r / max(len(r), 1) if len(r) > 2 else np.eye(d) * 1e-4
-    return coefficient, cov, np.sqrt(np.maximum(np.diag(cov), (LEAST / SIGMAS) ** 2))
-
-
-def noise_points(cov):
-    """Points and weights with this covariance: the middle, and 2 sigma on the principal axes."""
-    d = len(cov)
-    values, axes = np.linalg.eigh(cov)
-    radius = max(2.0, np.sqrt(d))
-    weight = 1.0 / (2 * radius**2)
-    arms = radius * np.sqrt(np.maximum(values, 0.0)) * axes  # columns
-    draw = np.zeros((2 * d + 1, d))
-    draw[1 : d + 1] = arms.T
-    draw[d + 1 :] = -arms.T
-    w = np.full(2 * d + 1, weight)
-    for i in range(d):
-        if np.sqrt(max(values[i], 0.0)) < LEAST:
-            w[1 + i] = w[d + 1 + i] = 0.0
-    w[0] = 0.0
-    w[0] = max(1.0 - w.sum(), 0.0)
-    return draw, w / w.sum()
+        if len(kept) <= 2:
+            return 1e-4 * np.eye(d), np.full(d, 0.01)
+        kept = residual[(np.abs(residual) < OUTLYING * _scale(kept)).all(axis=1)]
+    covariance = kept.T @ kept / max(len(kept), 1)
+    return covariance, np.maximum(np.sqrt(np.diag(covariance)), LEAST_SIGMA)

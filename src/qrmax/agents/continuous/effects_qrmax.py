@@ -1,233 +1,317 @@
-"""EFFECTS-QRMAX."""
+"""EFFECTS-QRMAX: QR-Max on real-valued observations, by laws of displacement.
+
+QR-Max learns the world apart from the machine. This learner takes the world apart once more: from
+what an action does, a law that all places share, it separates what is local, obstacles and labels.
+A few dozen transitions give the law, and one or two visits settle what is local.
+
+    s' = s + f_a(s) + noise       displacement_laws.py
+    obstacles                     obstacle_fit.py
+    labels of places              local_model.py
+    Q(s, q, a)                    lookahead.py, on the lattice of places that can be reached
+
+All of this is shared by the machine states; only values differ. Unknown places are valued as the
+best label would be (`lookahead.py`), movement is free until a move is stopped, and the agent acts
+greedily by one step of lookahead from its exact observation. Each action is first tried at 4
+places, or its law would be that of a wall. The agent plans when an episode begins, and after
+surprises: a move does not end as foreseen, or at an unknown place, or the machine does something
+new. If nothing unknown is within reach and nothing is worth anything, places count as unknown at a
+finer scale. The recommended policy is the greedy one without optimism.
+
+Kin: fitted R-MAX (Jong and Stone, 2007), GP-RMAX (Jung and Stone, 2010), TEXPLORE (Hester and
+Stone, 2013). Nothing is proved. Assumes: Markovian observations in few dimensions, discrete
+actions, displacements that vary smoothly but for obstacles, labels that depend on where a move
+ends. Noise on observations is taken for noise of moves. Sees the label of each step; `effects-qrmax-rm` knows the
+machine, the other one estimates its transitions by (q, label).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from qrmax.agents.base import Agent, AgentConfig
-from qrmax.agents.continuous.effect_model import LEAST_RADIUS, EffectModel, measure
-from qrmax.agents.continuous.lattice import Hope, Machine, foresee, kinds_at, look_ahead, solve_lattice
-from qrmax.empirical.growth import padded
-from qrmax.agents.experience import Counterfactual
+from qrmax.agents.base import Agent, AgentConfig, RewardBounds, Sizes
+from qrmax.agents.continuous.displacement_laws import PLACE, typical_move
+from qrmax.agents.continuous.effect_model import EffectModel
+from qrmax.agents.continuous.kind_readings import given_readings, observed_readings
+from qrmax.agents.continuous.lookahead import Outlook, Readings, look_ahead, solve_lattice
+from qrmax.agents.continuous.transition_log import TransitionLog
+from qrmax.agents.experience import Counterfactual, Experience
+from qrmax.errors import ModelError, check_count, check_range
+from qrmax.planning.arrays import FloatArray, IntArray
+from qrmax.problems.observations import Observations
+from qrmax.problems.simulator import Step
+from qrmax.seeding import Stream
 
-RADIUS = 0.75
-WIDTH = 1.0 / 3.0
-APART = 0.1
-PLACES = 4
-LEAST_RADIUS = 0.2
+PLACES = 4  # at which each action is tried first
+TRIALS = 50  # of each action, on average, in search of them
+NEGLIGIBLE = 1e-8  # values below this, relative to r_max, are 0
+MOST_SWEEPS = 400
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EffectsConfig(AgentConfig):
+    """Settings of EFFECTS-QRMAX."""
+
     from_rewards = ("r_max",)
-    r_max: float = 1.0
-    replan_every: int = 5
+
+    r_max: float = 1.0  # the largest reward of a step
+    replan_after: int = 5  # steps between two plans in an episode, at least
+
+    def __post_init__(self) -> None:
+        AgentConfig.__post_init__(self)
+        check_range("r_max", self.r_max, at_least=0.0, below=1e300)
+        check_count("replan_after", self.replan_after)
+
+    @property
+    def reward_bounds(self) -> RewardBounds:
+        """No reward is above `r_max`."""
+        return RewardBounds(highest=self.r_max)
+
+    @property
+    def reads_labels(self) -> bool:
+        """It does: labels of places are what all machine states share."""
+        return True
 
 
 class EffectsQRMax(Agent):
+    """EFFECTS-QRMAX: sees the machine's state and labels, does not know the machine."""
+
     name = "effects-qrmax"
     perceives = True
     told_the_machine = "effects-qrmax-rm"
     Config = EffectsConfig
+    config: EffectsConfig
+    kernels = (look_ahead, solve_lattice)
 
-    def __init__(self, sizes, config, rng, experience, observations):
+    def __init__(
+        self,
+        sizes: Sizes,
+        config: EffectsConfig,
+        rng: Stream,
+        experience: Experience,
+        observations: Observations,
+    ) -> None:
         super().__init__(sizes, config, rng, experience, observations)
-        d = observations.dimension
-        self.n = 0
-        self.x = np.zeros((256, d)); self.y = np.zeros((256, d))
-        self.a = np.zeros(256, dtype=np.int32); self.kind = np.zeros(256, dtype=np.int32)
-        self.pay = np.zeros(256)
-        self.kinds = []  # (label, ended)
-        self.unit = np.ones(d); self.frozen = False
-        self.model = None
-        self.counts = {}  # (q, kind) -> {q': [n, r]}
-        self.terminal = np.zeros(sizes.task_states, bool)
-        self.since = 0
+        self.log = TransitionLog(observations.dimension, sizes)
+        self.model: EffectModel | None = None
+        self.settled = False  # whether every action was tried at enough places
         self.surprised = False
-        self.places = [set() for _ in range(sizes.actions)]
-        self.stats = dict(plans=0, fit=0.0, rows=0.0, solve=0.0, sweeps=0)
-        self.version = 0
-        self._greedy = None
+        self.since = 0  # steps since the last plan
+        self._plans: list[tuple[int, int, int, FloatArray]] = []  # of this epoch: n, q, labels, s
+        self._greedy: FloatArray | None = None
 
-    def perceive(self, observation, label):
+    def perceive(self, observation: Any, label: int) -> FloatArray:  # noqa: ARG002
+        """The observation, checked."""
         return self.observations.check(observation)
 
-    def begin_episode(self, s, q):
-        if self.version and (self.model is None or self.planned_at < self.n):
-            self.plan(s, q)
+    def begin_episode(self, s: FloatArray, q: int) -> None:
+        """Plan, if there is anything new."""
+        if self.model is not None and self.model.extended < self.log.n:
+            self._plan(s, q)
 
-    def act(self, s, q):
-        forced = self._forced(s)
-        if forced is not None:
-            return forced
-        if self.model is None or (self.surprised and self.since >= self.config.replan_every):
-            self.plan(s, q)
-        out = self._look(np.asarray(s)[None] / self.unit, np.array([q]), self.hope, self.value)[0]
-        return int(out.argmax())
+    def act(self, s: FloatArray, q: int) -> int:
+        """The greedy action of the optimistic values; first, one that has few places."""
+        if not self.settled:
+            missing = self._untried(s)
+            if missing is not None:
+                return missing
+        if self.model is None or (self.surprised and self.since >= self.config.replan_after):
+            self._plan(s, q)
+        assert self.model is not None  # it has just planned
+        values = self._look(s[None], np.array([q]), self._outlook(True), self.model.value)[0]
+        if values.max() - values.min() <= NEGLIGIBLE * self.config.r_max:
+            return int(self.rng.random() * self.sizes.actions)
+        return int(values.argmax())
 
-    def _place(self, s):
-        return tuple(np.floor(2.0 * np.asarray(s) / self.unit).astype(int).tolist())
-
-    def _forced(self, s):
-        short = [a for a in range(self.sizes.actions) if len(self.places[a]) < PLACES]
-        if not short:
-            return None
-        here = self._place(s)
-        short = [a for a in short if here not in self.places[a]]
-        if not short:
-            if any(not p for p in self.places):
-                return None
-            return None
-        return min(short, key=lambda a: len(self.places[a]))
-
-    def update(self, s, q, a, step):
-        n = self.n
-        if n == len(self.a):
-            for name in ("x", "y", "a", "kind", "pay"):
-                setattr(self, name, padded(getattr(self, name), 2 * n))
-        case = (int(step.label), bool(step.world_ended))
-        if case not in self.kinds:
-            self.kinds.append(case)
-            self.surprised = True
-        kind = self.kinds.index(case)
-        self.x[n], self.y[n], self.a[n], self.kind[n], self.pay[n] = s, step.s, a, kind, step.r_env
-        self.n += 1
-        self.version += 1
-        self.places[a].add(self._place(s))
-        if not self.frozen and (len(self.places[a]) <= 2 or self.n % 16 == 0):
-            self._measure()
+    def update(self, s: FloatArray, q: int, a: int, step: Step) -> None:
+        """Append the transition, and note whether it is a surprise."""
+        kind = self.log.append(s, q, a, step)
         self.since += 1
-        self._learn_machine(q, step, kind)
         if self.model is not None and not self.surprised:
-            self.surprised = self._surprising(s, a, step.s, kind)
+            unit = self.model.unit
+            self.surprised = self._reads_anew(q, kind, step) or self.model.surprises(
+                s / unit, a, step.s / unit, kind
+            )
 
-    def _learn_machine(self, q, step, kind):
-        if self.experience.knows_machine:
-            return
-        seen = self.counts.setdefault((q, kind), {})
-        if not seen or step.q not in seen:
-            self.surprised = True
-        entry = seen.setdefault(step.q, [0, 0.0])
-        entry[0] += 1
-        entry[1] += step.r_task
-        if step.terminated and not step.world_ended:
-            self.terminal[step.q] = True
+    def recommendation(self) -> EffectsPolicy:
+        """The greedy policy without optimism, by lookahead."""
+        return EffectsPolicy(self)
 
-    def _surprising(self, s, a, y, kind):
-        if kind >= self.model.room.share.size:
-            return True
-        t = np.empty(len(self.unit))
-        foresee(self.model.local, np.asarray(s) / self.unit, a, t, self.model.room)
-        y = np.asarray(y) / self.unit
-        if (np.abs(t - y) > 5.0 * self.model.sigma[a] + 0.02).any():
-            return True
-        return not kinds_at(self.model.local, y, self.model.room) or self.model.room.share[kind] < 0.3
+    def greedy_actions(self, s: FloatArray, q: NDArray[np.int64]) -> IntArray:
+        """The greedy actions in observations `s[n, d]` and machine states `q[n]`."""
+        if self.model is None:
+            return np.zeros(len(s), dtype=np.int32)
+        outlook = self._outlook(False)
+        if self._greedy is None:
+            self._greedy = np.zeros_like(self.model.value)
+            self._solve(outlook, self._greedy)
+        best = self._look(s, q, outlook, self._greedy).argmax(axis=1)
+        return np.asarray(best, dtype=np.int32)
 
-    # ---- planning
+    # --- planning
 
-    def _measure(self):
-        self.unit = measure(self)
-        self.places = [set() for _ in range(self.sizes.actions)]
-        for x, a in zip(self.x[:self.n], self.a[:self.n], strict=True):
-            self.places[a].add(self._place(x))
-        self.frozen = all(len(p) >= PLACES for p in self.places)
+    def _plan(self, s: FloatArray, q: int) -> None:
+        """Take in what is new, and plan with it."""
+        labels = 0
+        if isinstance(self.experience, Counterfactual):
+            labels = self.experience.task.table.next_state.shape[1]
+        if self.model is None or not self.model.fits(self.log.n):
+            self._plans.clear()
+        self._plans.append((self.log.n, q, labels, s))
+        self._plan_at(*self._plans[-1])
+        self.since, self.surprised = 0, False
 
-    def _machine(self):
-        Q, C = self.sizes.task_states, len(self.kinds)
-        ends = np.array([e for _, e in self.kinds])
-        labels = [c for c, _ in self.kinds]
-        v = self.config.r_max / (1 - self.config.gamma)
-        if self.experience.knows_machine:
-            table = self.experience.task.table
-            nxt = table.next_state[:, labels, :1].astype(np.int32)
-            prob = np.ones(nxt.shape)
-            rew = table.reward[:, labels, 0]
-            return Machine(np.ascontiguousarray(nxt), prob, np.ascontiguousarray(rew), ends, table.terminal.copy(),
-                           np.ascontiguousarray(table.next_state[:, :, 0].astype(np.int32)),
-                           np.ascontiguousarray(table.reward[:, :, 0]), np.array([v, self.config.r_max]))
-        J = max((len(x) for x in self.counts.values()), default=1)
-        nxt = np.zeros((Q, C, J), np.int32); prob = np.zeros((Q, C, J)); rew = np.zeros((Q, C))
-        for (q, c), seen in self.counts.items():
-            total = sum(m for m, _ in seen.values())
-            rew[q, c] = sum(r for _, r in seen.values()) / total
-            for j, (p, (m, _)) in enumerate(seen.items()):
-                nxt[q, c, j], prob[q, c, j] = p, m / total
-        return Machine(nxt, prob, rew, ends, self.terminal.copy(), np.zeros((Q, 0), np.int32), np.zeros((Q, 0)),
-                       np.array([v, self.config.r_max]))
-
-    def plan(self, s, q):
-        import time
-        t0 = time.perf_counter()
-        if self.model is None or self.model.full:
-            old = self.model
-            self.model = EffectModel(self, self.observations, self.sizes.actions)
-            self.stats["fit"] += time.perf_counter() - t0
+    def _plan_at(self, n: int, q: int, labels: int, s: FloatArray) -> None:
+        """Plan with the first n transitions, in (s, q), for as many labels of the machine."""
+        if self.model is None or not self.model.fits(n):
+            self.model = EffectModel(self.log, self.observations, n)
         else:
-            self.model.extend()
-            self.stats["rows"] += time.perf_counter() - t0
-        self.unit = self.model.unit
-        self.machine = self._machine()
-        n = self.n
-        bonus = float(self.pay[:n].max())
-        low = min(0.0, float(self.pay[:n].min()))
-        self.hope = Hope(True, bonus, low / (1 - self.config.gamma))
+            self.model.extend(n)
+        model = self.model
+        self._readings = self._read(n, labels)
         while True:
-            t2 = time.perf_counter()
-            self.stats["sweeps"] += solve_lattice(self.model.lattice, self.machine, self.hope, self.config.gamma, 1e-3, 1e-9, 400, self.model.value)
-            self.stats["solve"] += time.perf_counter() - t2
-            v = self._look(np.asarray(s)[None] / self.unit, np.array([q]), self.hope, self.model.value)[0].max()
-            if v > 1e-8 or self.model.radius[0] * 0.7 < LEAST_RADIUS:
+            outlook = self._outlook(True)
+            self._solve(outlook, model.value)
+            best = self._look(s[None], np.array([q]), outlook, model.value).max()
+            if abs(best) > NEGLIGIBLE * self.config.r_max or not model.narrow():
                 break
-            t2 = time.perf_counter()
-            self.model.shrink()
-            self.stats["rows"] += time.perf_counter() - t2
-        self.stats["plans"] += 1
-        self.planned_at = self.n
-        self.since = 0
-        self.surprised = False
         self._greedy = None
 
-    @property
-    def task_states(self):
-        return self.sizes.task_states
+    def _read(self, n: int, labels: int) -> Readings:
+        if isinstance(self.experience, Counterfactual):
+            return given_readings(self.log, self.experience.task.table, n, labels)
+        return observed_readings(self.log, n)
 
-    @property
-    def value(self):
-        return self.model.value
+    def _outlook(self, optimistic: bool) -> Outlook:
+        assert self.model is not None  # so there are transitions
+        rewards = self.log.r_env[: self.model.extended]
+        worst = min(float(rewards.min()), 0.0) / (1.0 - self.config.gamma)
+        place = self.config.r_max / (1.0 - self.config.gamma)
+        return Outlook(optimistic, float(rewards.max()), place, self.config.r_max, worst)
 
-    def _look(self, s, q, hope, value):
+    def _solve(self, outlook: Outlook, value: FloatArray) -> None:
+        assert self.model is not None
+        floor = 1e-9 * self.config.r_max
+        solve_lattice(
+            self.model.lattice,
+            self._readings,
+            outlook,
+            self.config.gamma,
+            floor,
+            MOST_SWEEPS,
+            value,
+        )
+
+    def _look(
+        self, s: FloatArray, q: NDArray[np.int64], outlook: Outlook, value: FloatArray
+    ) -> FloatArray:
+        """Q(s, q, .) by lookahead, `[n, a]`."""
+        assert self.model is not None
         out = np.zeros((len(s), self.sizes.actions))
-        look_ahead(self.model.local, self.model.lattice, self.machine, hope, self.config.gamma, value, np.ascontiguousarray(s), np.asarray(q, dtype=np.int64), self.model.room, out)
+        look_ahead(
+            self.model.local,
+            self.model.lattice,
+            self._readings,
+            outlook,
+            self.config.gamma,
+            value,
+            s / self.model.unit,
+            q,
+            self.model.room,
+            out,
+        )
         return out
 
-    def recommendation(self):
-        return Policy(self)
+    def _reads_anew(self, q: int, kind: int, step: Step) -> bool:
+        """Whether the machine has done something that it was not known to do."""
+        if self.experience.knows_machine or kind >= self._readings.reward.shape[1]:
+            return False
+        row = (self._readings.next_state[q, kind], self._readings.prob[q, kind])
+        return not ((row[0] == step.q) & (row[1] > 0.0)).any()
 
-    def greedy(self):
-        if self._greedy is None:
-            self._greedy = np.zeros_like(self.value)
-            hope = self.hope._replace(optimistic=False)
-            solve_lattice(self.model.lattice, self.machine, hope, self.config.gamma, 1e-3, 1e-9, 400, self._greedy)
-        return self._greedy
+    def _untried(self, s: FloatArray) -> int | None:
+        """The action tried at the fewest places, and not at this one; None if all were."""
+        log, n = self.log, self.log.n
+        if n == 0:
+            return 0
+        unit = PLACE * typical_move(log.x[:n], log.y[:n])
+        places: list[set[tuple[float, ...]]] = [set() for _ in range(self.sizes.actions)]
+        for a, place in zip(log.a[:n].tolist(), np.floor(log.x[:n] / unit).tolist(), strict=True):
+            places[a].add(tuple(place))
+        here = tuple(np.floor(s / unit).tolist())
+        few = [a for a, tried in enumerate(places) if len(tried) < PLACES]
+        self.settled = not few or n >= TRIALS * self.sizes.actions
+        new = [a for a in few if here not in places[a]]
+        return min(new, key=lambda a: len(places[a])) if new else None
 
+    # --- saving
 
-class Policy:
-    def __init__(self, agent):
-        self.agent = agent
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """The transitions, and the times and states at which it has planned in this epoch."""
+        columns = {f"log.{name}": column for name, column in self.log.snapshot().items()}
+        d = self.observations.dimension
+        return {
+            **columns,
+            "plans": np.array([row[:3] for row in self._plans], dtype=np.int64).reshape(-1, 3),
+            "plans.s": np.array([row[3] for row in self._plans]).reshape(-1, d),
+            "clock": np.array([self.settled, self.surprised, self.since], dtype=np.int64),
+        }
 
-    def action(self, observation, label, q):
-        return int(self.actions([observation], [q])[0])
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over the transitions, and plan once more as it has planned since the epoch began."""
+        prefix = "log."
+        self.log.restore({k[len(prefix) :]: x for k, x in arrays.items() if k.startswith(prefix)})
+        plans, places, clock = arrays["plans"], arrays["plans.s"], arrays["clock"]
+        self._check_plans(plans, places, clock)
+        settled, surprised, self.since = clock.tolist()
+        self.settled, self.surprised = bool(settled), bool(surprised)
+        self.model = None
+        self._plans = []
+        for (n, q, labels), s in zip(plans.tolist(), places, strict=True):
+            self._plans.append((n, q, labels, s.copy()))
+            self._plan_at(*self._plans[-1])
 
-    def actions(self, observations, q):
-        ag = self.agent
-        if ag.model is None:
-            return np.zeros(len(q), dtype=np.int32)
-        g = ag.greedy()
-        return ag._look(np.asarray(observations) / ag.unit, q, ag.hope._replace(optimistic=False), g).argmax(1)
+    def _check_plans(self, plans: NDArray[Any], s: NDArray[Any], clock: NDArray[Any]) -> None:
+        """Refuse times at which no agent with these transitions can have planned."""
+        most = 0
+        if isinstance(self.experience, Counterfactual):
+            most = self.experience.task.table.next_state.shape[1]
+        if clock.shape != (3,) or not np.isin(clock[:2], (0, 1)).all() or clock[2] < 0:
+            raise ModelError(f"clock is {clock.tolist()}; needed: two flags, and steps")
+        if plans.shape[1:] != (3,) or s.shape != (len(plans), self.observations.dimension):
+            raise ModelError(f"plans: shapes {plans.shape} and {s.shape} do not fit")
+        n, q, labels = plans.T
+        fits = np.isfinite(s).all() and ((q >= 0) & (q < self.sizes.task_states)).all()
+        fits = fits and ((n > 0) & (n <= self.log.n)).all() and (np.diff(n) >= 0).all()
+        fits = fits and ((labels >= 0) & (labels <= most)).all()
+        if not fits:
+            raise ModelError("plans: not at times and in states that there were")
+        if self.experience.knows_machine and (self.log.label[: self.log.n] >= most).any():
+            raise ModelError("log.label: labels that the machine has not read")
 
 
 class EffectsQRMaxRM(EffectsQRMax):
+    """EFFECTS-QRMAX that knows the machine."""
+
     name = "effects-qrmax-rm"
     knows_machine = True
+
+
+class EffectsPolicy:
+    """The greedy policy of an agent, for many observations at once."""
+
+    def __init__(self, agent: EffectsQRMax) -> None:
+        self._agent = agent
+
+    def action(self, observation: Any, label: int, q: int) -> int:  # noqa: ARG002
+        """The greedy action."""
+        return int(self.actions([observation], [q])[0])
+
+    def actions(self, observations: ArrayLike, q: ArrayLike) -> IntArray:
+        """The greedy action for each of the observations `[n, d]` with machine states `q[n]`."""
+        s = self._agent.observations.check_all(observations)
+        return self._agent.greedy_actions(s, np.asarray(q, dtype=np.int64))

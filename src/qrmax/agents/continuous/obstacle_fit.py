@@ -1,4 +1,20 @@
-"""Obstacles fitted to stopped moves (compiled)."""
+"""Obstacles fitted to stopped moves, and opened by moves that cross them (compiled).
+
+A move falls short of the law by r = s' - s - f_a(s). What stops it takes away the part across its
+surface, so that r / |r| is normal to it, up to the noise. The surface goes through arrivals c_j:
+
+    n = argmin over |n| = 1 of  sum_j w_j (n . (c_j - c_i))^2 + tau^2 sum_j kappa_j (1 - (n . m)^2)
+
+over the stops nearby whose directions are alike, with kappa = (|r| / sigma)^2, the mean direction m,
+and tau the root mean square of n . (c_j - c_i), fitted in turn. Stops at an exact wall are on one
+plane, and tau becomes 0: then points on both sides of a wall are told apart even if they differ by
+rounding alone. Inverse iteration finds n, in any dimension.
+
+An obstacle reaches half a unit sideways. A move that has crossed its plane, clearly, at a distance
+r from its centre leaves it r / 2.
+
+Not assumed: surfaces parallel to axes, or straight for longer than a few moves.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +22,17 @@ import math
 
 import numpy as np
 
-from qrmax.agents.continuous.local_model import ALIKE, EXTENT, LONE, SPAN, Arrivals, Obstacles
+from qrmax.agents.continuous.local_model import Arrivals, Obstacles
 from qrmax.agents.continuous.near_points import collect, enter
 from qrmax.planning.arrays import FloatArray, IntArray
 from qrmax.planning.compilation import compiled, inner
 
+EXTENT = 0.5  # rho, before any move has crossed it
+SPAN = 1.5  # stops this near one another may belong to one surface
+ALIKE = 0.7  # the cosine of their directions, at least
+TRUE = 0.85  # the cosine of a fitted normal and the mean direction, at least
+LONE = 0.02  # slack of an obstacle without company
+MOST_SLACK = 0.2
 MERGED = 0.08  # stops this near one another, of the same direction, are one
 
 
@@ -35,7 +57,7 @@ def _cosine(a: FloatArray, i: int, b: FloatArray, n: int) -> float:
 def add_arrivals(
     at: FloatArray,
     kind: IntArray,
-    pay: FloatArray,
+    reward: FloatArray,
     apart: float,
     arrivals: Arrivals,
     count: int,
@@ -53,7 +75,7 @@ def add_arrivals(
             for j in range(at.shape[1]):
                 arrivals.at[count, j] = at[n, j]
             arrivals.kind[count] = kind[n]
-            arrivals.pay[count] = pay[n]
+            arrivals.reward[count] = reward[n]
             enter(arrivals.cells, arrivals.at[count], count)
             count += 1
     return count
@@ -148,9 +170,7 @@ def fit_obstacles(
     obstacles: Obstacles, first: FloatArray, strength: FloatArray, count: int, found: IntArray
 ) -> None:
     """Fit normals and slack of all obstacles, and reset their extents."""
-    at = obstacles.at
-    d = at.shape[1]
-    matrix, work = np.empty((d, d)), np.empty((d, d))
+    at, d = obstacles.at, obstacles.at.shape[1]
     mean, normal = np.empty(d), np.empty(d)
     alike = np.empty(found.size, dtype=np.int32)
     for i in range(count):
@@ -168,49 +188,66 @@ def fit_obstacles(
                 for j in range(d):
                     mean[j] += strength[o] * first[o, j]
         _normalise(mean)
-        for j in range(d):
-            normal[j] = mean[j]
-        tau = 0.1
-        for _ in range(4):
-            trace = 0.0
-            for j in range(d):
-                for c in range(d):
-                    matrix[j, c] = -mean[j] * mean[c] * tau**2 * total
-                matrix[j, j] += tau**2 * total
-            for m in range(others):
-                o = alike[m]
-                w = 1.0 / (1.0 + (_offset(at, o, i, normal) / (3.0 * tau)) ** 4)
-                for j in range(d):
-                    for c in range(d):
-                        matrix[j, c] += w * (at[o, j] - at[i, j]) * (at[o, c] - at[i, c])
-            for j in range(d):
-                trace += matrix[j, j]
-            for _again in range(2):
-                for j in range(d):
-                    for c in range(d):
-                        work[j, c] = matrix[j, c]
-                    work[j, j] += 1e-13 * trace + 1e-30
-                _solve(work, normal)
-                _normalise(normal)
-            fit, weights = 0.0, 0.0
-            for m in range(others):
-                off = _offset(at, alike[m], i, normal)
-                w = 1.0 / (1.0 + (off / (3.0 * tau)) ** 4)
-                fit += w * off * off
-                weights += w
-            if weights > 0.0:
-                tau = max(math.sqrt(fit / weights), 1e-13)
+        tau = _fit_plane(at, i, alike, others, mean, total, normal)
         cos = 0.0
         for j in range(d):
             cos += normal[j] * mean[j]
-        if others == 0 or abs(cos) < 0.85:
+        if others == 0 or abs(cos) < TRUE:
             for j in range(d):
                 normal[j] = mean[j]
-            tau, cos = LONE / 2.0, 1.0
+            tau, cos = 0.5 * LONE, 1.0
         for j in range(d):
             obstacles.normal[i, j] = normal[j] if cos > 0.0 else -normal[j]
-        obstacles.slack[i] = min(max(2.0 * tau, 1e-10), 0.2)
+        obstacles.slack[i] = min(max(2.0 * tau, 1e-10), MOST_SLACK)
         obstacles.extent[i] = EXTENT
+
+
+@inner
+def _fit_plane(
+    at: FloatArray,
+    i: int,
+    alike: IntArray,
+    others: int,
+    mean: FloatArray,
+    total: float,
+    normal: FloatArray,
+) -> float:
+    """Write the normal of the plane through stop i and its like; returns tau."""
+    d = mean.size
+    matrix, work = np.empty((d, d)), np.empty((d, d))
+    for j in range(d):
+        normal[j] = mean[j]
+    tau = 0.1
+    for _ in range(4):
+        for j in range(d):
+            for c in range(d):
+                matrix[j, c] = -mean[j] * mean[c] * tau**2 * total
+            matrix[j, j] += tau**2 * total
+        for m in range(others):
+            o = alike[m]
+            w = 1.0 / (1.0 + (_offset(at, o, i, normal) / (3.0 * tau)) ** 4)
+            for j in range(d):
+                for c in range(d):
+                    matrix[j, c] += w * (at[o, j] - at[i, j]) * (at[o, c] - at[i, c])
+        trace = 0.0
+        for j in range(d):
+            trace += matrix[j, j]
+        for _again in range(2):
+            for j in range(d):
+                for c in range(d):
+                    work[j, c] = matrix[j, c]
+                work[j, j] += 1e-13 * trace + 1e-30
+            _solve(work, normal)
+            _normalise(normal)
+        fit, weights = 0.0, 0.0
+        for m in range(others):
+            off = _offset(at, alike[m], i, normal)
+            w = 1.0 / (1.0 + (off / (3.0 * tau)) ** 4)
+            fit += w * off * off
+            weights += w
+        if weights > 0.0:
+            tau = max(math.sqrt(fit / weights), 1e-13)
+    return tau
 
 
 @compiled
