@@ -81,6 +81,7 @@ class Trial:
         other.state[:] = simulator.state
         if isinstance(other, PlaneSimulator):
             other.position[:] = simulator.position
+            other.observed[:] = simulator.observed
             if simulator.episodes:
                 other.look()
         return Trial(fresh, other)

@@ -152,11 +152,15 @@ def _robust(features: FloatArray, y: FloatArray, start: FloatArray) -> FloatArra
     """Coefficients by iterated weights, from residuals to start with; None if too few remain."""
     residual, count = start, features.shape[1]
     ridge = 1e-3 * np.eye(count)
+    inside = np.linalg.norm(start, axis=1) < CLOSE
+    if inside.sum() <= count:
+        inside[:] = True
     found = None
     for _ in range(ROUNDS):
-        far = np.square(residual / (OUTLYING * _scale(residual))).max(axis=1)
+        far = np.square(residual / (OUTLYING * _scale(residual[inside]))).max(axis=1)
         weight = np.maximum(1.0 - far, 0.0)[:, None]  # the square root of Tukey's
-        if (weight > 0.0).sum() < count + 1:
+        inside = far < 1.0
+        if inside.sum() < count + 1:
             break
         left = np.vstack([features * weight, ridge])
         right = np.vstack([y * weight, np.zeros((count, y.shape[1]))])

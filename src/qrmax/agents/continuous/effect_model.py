@@ -47,7 +47,7 @@ from qrmax.problems.observations import FAR, Observations
 
 RADIUS = 0.75  # of what an arrival says about the places around it
 LEAST_RADIUS, NARROWER = 0.2, 0.7
-WIDTH = 1.0 / 3.0  # of the lattice
+WIDTH = 1.0 / 3.0  # of the lattice, in two dimensions
 APART = 0.15  # arrivals of one kind nearer to one another are one
 GROWTH = 1.25  # of the transitions, until the next epoch
 LEAST_STOP = 0.1  # moves that fall short by less are not stopped
@@ -67,7 +67,8 @@ class EffectModel:
         self._fit_laws(n)
         moves = np.linalg.norm(self._law_of(*self._scaled(0, n)[::2]), axis=1)
         self.longest = min(float(moves.max()) + 2.0 * float(self.sigma.max()), LONGEST)
-        self.reach = self.longest + EXTENT + max(WIDTH * float(np.sqrt(d)), RADIUS)
+        width = WIDTH * max(1.0, d / 2.0)
+        self.reach = self.longest + EXTENT + max(width * float(np.sqrt(d)), RADIUS)
         self.arrivals = Arrivals(
             np.zeros((room, d)),
             np.full(room, NOTHING, dtype=np.int32),
@@ -96,7 +97,7 @@ class EffectModel:
             self.radius,
             self.reach,
         )
-        self.lattice = make_lattice(WIDTH, d, log.sizes.actions)
+        self.lattice = make_lattice(width, d, log.sizes.actions)
         self.value: FloatArray = np.zeros((0, log.sizes.task_states))
         self.kinds = 0
         self.extended = 0

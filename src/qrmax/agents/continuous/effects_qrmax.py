@@ -20,8 +20,8 @@ finer scale. The recommended policy is the greedy one without optimism.
 Kin: fitted R-MAX (Jong and Stone, 2007), GP-RMAX (Jung and Stone, 2010), TEXPLORE (Hester and
 Stone, 2013). Nothing is proved. Assumes: Markovian observations in few dimensions, discrete
 actions, displacements that vary smoothly but for obstacles, labels that depend on where a move
-ends. Noise on observations is taken for noise of moves. Sees the label of each step; `effects-qrmax-rm` knows the
-machine, the other one estimates its transitions by (q, label).
+ends. Noise on observations is taken for noise of moves. Sees the label of each step;
+`effects-qrmax-rm` knows the machine, the other one estimates its transitions by (q, label).
 """
 
 from __future__ import annotations

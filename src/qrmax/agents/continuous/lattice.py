@@ -34,7 +34,7 @@ from qrmax.planning.compilation import compiled, inner
 
 UNKNOWN = -1
 MOST_CORNERS = 3  # dimensions up to which all corners of a cell count
-MOST_NODES = 2**15
+MOST_NODES = 2**14
 DONE, NODES_FULL, ENTRIES_FULL = range(3)
 
 Longs = NDArray[np.int64]
