@@ -40,7 +40,7 @@ def test_a_law_is_found_though_two_fifths_of_the_moves_are_stopped(seed: int) ->
     found = fit_law(x, y)
     assert np.allclose(found.coefficient[0], [0.6, -0.8], atol=0.05)
     assert not found.coefficient[1:].any()
-    assert np.allclose(found.sigma, 0.05, atol=0.03)
+    assert ((found.sigma > 0.03) & (found.sigma < 0.12)).all()
 
 
 def test_a_law_may_depend_on_the_state() -> None:
@@ -210,9 +210,9 @@ ODD = {
     "constant": Odd(lambda *_: [0.5], [0.0], [1.0]),
     "one dimension, unbounded": Odd(lambda at, *_: [at], [-np.inf], [np.inf]),
     "a dimension that never changes": Odd(lambda at, *_: [at, 7.0], [0.0, 0.0], [99.0, 9.0]),
-    "teleports": Odd(lambda at, time, rng: rng.uniform(-1.0, 1.0, 2), [-1.0] * 2, [1.0] * 2),
-    "a clock": Odd(lambda at, time, rng: [at, time], [0.0] * 2, [np.inf] * 2),
-    "five dimensions": Odd(lambda at, t, rng: [at, -at, t, 0.0, at * t], [-1e9] * 5, [1e9] * 5),
+    "teleports": Odd(lambda *seen: seen[-1].uniform(-1.0, 1.0, 2), [-1.0] * 2, [1.0] * 2),
+    "a clock": Odd(lambda at, time, *_: [at, time], [0.0] * 2, [np.inf] * 2),
+    "five dimensions": Odd(lambda at, t, *_: [at, -at, t, 0.0, at * t], [-1e9] * 5, [1e9] * 5),
     "twelve dimensions": Odd(lambda at, *_: [at] * 12, [-np.inf] * 12, [np.inf] * 12),
     "huge numbers": Odd(lambda at, *_: [1e12 * at], [-np.inf], [np.inf]),
     "tiny numbers": Odd(lambda at, *_: [1e-12 * at], [0.0], [1.0]),

@@ -31,6 +31,7 @@ from qrmax.planning.arrays import FloatArray
 PLACE = 0.5  # the side of a place
 CLOSE = 0.25  # displacements this near one another are alike
 OUTLYING = 5.0  # standard deviations
+TRIMMED = 3.0  # the same, for the noise itself
 LEAST_SIGMA = 0.004  # differences below this are no noise
 MOST_PLACES = 400  # the last ones are fitted to
 FOLDS = 5
@@ -190,6 +191,6 @@ def _noise(residual: FloatArray) -> tuple[FloatArray, FloatArray]:
     for _ in range(3):
         if len(kept) <= 2:
             return 1e-4 * np.eye(d), np.full(d, 0.01)
-        kept = residual[(np.abs(residual) < OUTLYING * _scale(kept)).all(axis=1)]
+        kept = residual[(np.abs(residual) < TRIMMED * _scale(kept)).all(axis=1)]
     covariance = kept.T @ kept / max(len(kept), 1)
     return covariance, np.maximum(np.sqrt(np.diag(covariance)), LEAST_SIGMA)

@@ -6,9 +6,9 @@ surface, so that r / |r| is normal to it, up to the noise. The surface goes thro
     n = argmin over |n| = 1 of  sum_j w_j (n . (c_j - c_i))^2 + tau^2 sum_j kappa_j (1 - (n . m)^2)
 
 over the stops nearby whose directions are alike, with kappa = (|r| / sigma)^2, the mean direction
-m, and tau the root mean square of n . (c_j - c_i), fitted in turn. Stops at an exact wall are on one
-plane, and tau becomes 0: then points on both sides of a wall are told apart even if they differ by
-rounding alone. Inverse iteration finds n, in any dimension.
+m, and tau the root mean square of n . (c_j - c_i), fitted in turn. Stops at an exact wall are on
+one plane, and tau becomes 0: then points on both sides of a wall are told apart even if they differ
+by rounding alone. Inverse iteration finds n, in any dimension.
 
 An obstacle reaches half a unit sideways. A move that has crossed its plane, clearly, at a distance
 r from its centre leaves it r / 2.
