@@ -25,9 +25,10 @@ SHORT: dict[str, Any] = {"max_steps": 300, "stop": "budget", "evaluate_every": 1
 
 
 @pytest.mark.parametrize("name", agent_names())
-def test_built_in_agents_are_compiled_but_for_networks(name: str) -> None:
+def test_built_in_agents_without_buckets_for_observations_have_no_loop(name: str) -> None:
     kind = agent_class(name)
-    assert has_compiled_loop(kind) == issubclass(kind, Tabular) == (not name.startswith("dqn"))
+    without = name.startswith(("dqn", "effects-"))
+    assert has_compiled_loop(kind) == issubclass(kind, Tabular) == (not without)
 
 
 def test_what_is_run_without_the_compiler_uses_all_compiled_code() -> None:

@@ -90,6 +90,8 @@ _HOME = {  # in the paper's order
     "bucket-qrmax": "buckets.bucket_qrmax.BucketQRMax",
     "bucket-qrmax-rm": "buckets.bucket_qrmax.BucketQRMaxRM",
     "bucket-rmax": "buckets.bucket_rmax.BucketRMax",
+    "effects-qrmax": "continuous.effects_qrmax.EffectsQRMax",
+    "effects-qrmax-rm": "continuous.effects_qrmax.EffectsQRMaxRM",
     "dqn": "dqn.DQN",
     "dqn-rm": "dqn.DQNRM",
 }

@@ -1,0 +1,1 @@
+"""Model-based agents for real-valued observations, without buckets: laws, obstacles, labels."""
