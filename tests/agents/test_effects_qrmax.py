@@ -149,9 +149,9 @@ def test_a_saved_learner_goes_on_bit_by_bit(name: str, steps: int) -> None:
 
 
 def test_a_run_is_saved_and_resumed(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"seed": 5, "stop": "budget", "evaluate_every": 100}
-    whole = qrmax.train("effects-qrmax-rm", "continuous/corridor/abc", max_steps=300, **options)
-    part = qrmax.train("effects-qrmax-rm", "continuous/corridor/abc", max_steps=200, **options)
+    options: dict[str, Any] = {"seed": 5, "stop": "budget", "evaluate_every": 150}
+    whole = qrmax.train("effects-qrmax-rm", "continuous/line/ab", max_steps=300, **options)
+    part = qrmax.train("effects-qrmax-rm", "continuous/line/ab", max_steps=150, **options)
     part.save(tmp_path / "part.run")
     resumed = qrmax.load(tmp_path / "part.run").resume(max_steps=300)
     assert [row[:3] for row in resumed.curve] == [row[:3] for row in whole.curve]
@@ -160,14 +160,15 @@ def test_a_run_is_saved_and_resumed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "damage"),
     [
-        ("log.a", lambda x: x + 9),
-        ("log.q", lambda x: x - 9),
-        ("log.x", lambda x: x * np.nan),
-        ("log.y", lambda x: x[1:]),
-        ("log.ended", lambda x: ~x),
-        ("plans", lambda x: x + 10_000),
-        ("plans", lambda x: x[:, :2]),
-        ("plans.s", lambda x: x * np.inf),
+        ("log.whole.transitions", lambda x: x + 9),
+        ("log.whole.transitions", lambda x: x - 1),
+        ("log.whole.transitions", lambda x: x[:, 1:]),
+        ("log.real.transitions", lambda x: x * np.nan),
+        ("log.real.transitions", lambda x: x[1:]),
+        ("plans.transitions", lambda x: x + 10_000),
+        ("plans.transitions", lambda x: x[:2]),
+        ("plans.transitions", lambda x: -x),
+        ("planned_from.transitions", lambda x: x * np.inf),
         ("clock", lambda x: x - 5),
     ],
 )

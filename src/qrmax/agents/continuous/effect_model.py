@@ -68,7 +68,8 @@ class EffectModel:
         moves = np.linalg.norm(self._law_of(*self._scaled(0, n)[::2]), axis=1)
         self.longest = min(float(moves.max()) + 2.0 * float(self.sigma.max()), LONGEST)
         width = WIDTH * max(1.0, d / 2.0)
-        self.reach = self.longest + EXTENT + max(width * float(np.sqrt(d)), RADIUS)
+        sight = max(width * float(np.sqrt(d)), RADIUS)
+        self.reach = self.longest + EXTENT + sight
         self.arrivals = Arrivals(
             np.zeros((room, d)),
             np.full(room, NOTHING, dtype=np.int32),
@@ -96,6 +97,7 @@ class EffectModel:
             high / self.unit,
             self.radius,
             self.reach,
+            sight,
         )
         self.lattice = make_lattice(width, d, log.sizes.actions)
         self.value: FloatArray = np.zeros((0, log.sizes.task_states))

@@ -254,10 +254,12 @@ class EffectsQRMax(Agent):
         """The transitions, and the times and states at which it has planned in this epoch."""
         columns = {f"log.{name}": column for name, column in self.log.snapshot().items()}
         d = self.observations.dimension
+        plans = np.array([row[:3] for row in self._plans], dtype=np.int64)
+        states = np.array([row[3] for row in self._plans])
         return {
             **columns,
-            "plans": np.array([row[:3] for row in self._plans], dtype=np.int64).reshape(-1, 3),
-            "plans.s": np.array([row[3] for row in self._plans]).reshape(-1, d),
+            "plans.transitions": plans.reshape(-1, 3).T.copy(),
+            "planned_from.transitions": states.reshape(-1, d).T.copy(),
             "clock": np.array([self.settled, self.surprised, self.since], dtype=np.int64),
         }
 
@@ -265,7 +267,8 @@ class EffectsQRMax(Agent):
         """Take over the transitions, and plan once more as it has planned since the epoch began."""
         prefix = "log."
         self.log.restore({k[len(prefix) :]: x for k, x in arrays.items() if k.startswith(prefix)})
-        plans, places, clock = arrays["plans"], arrays["plans.s"], arrays["clock"]
+        plans, places = arrays["plans.transitions"].T, arrays["planned_from.transitions"].T
+        clock = arrays["clock"]
         self._check_plans(plans, places, clock)
         settled, surprised, self.since = clock.tolist()
         self.settled, self.surprised = bool(settled), bool(surprised)
@@ -303,6 +306,8 @@ class EffectsQRMaxRM(EffectsQRMax):
 
 class EffectsPolicy:
     """The greedy policy of an agent, for many observations at once."""
+
+    at_once = 25  # episodes per batch of an evaluation: lookahead takes its time
 
     def __init__(self, agent: EffectsQRMax) -> None:
         self._agent = agent

@@ -23,14 +23,15 @@ from qrmax.agents.continuous.local_model import (
     LocalModel,
     Room,
     find_kinds,
-    first_obstacle,
     gather,
+    gather_close,
+    in_sight,
     land,
 )
 from qrmax.agents.continuous.near_points import NOTHING, cell_at, mixed
 from qrmax.empirical.growth import padded
 from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
-from qrmax.planning.compilation import compiled, inner
+from qrmax.planning.compilation import compiled, inlined, inner
 
 UNKNOWN = -1
 MOST_CORNERS = 3  # dimensions up to which all corners of a cell count
@@ -109,7 +110,7 @@ def with_more_entries(lattice: Lattice, actions: int) -> Lattice:
     return packed
 
 
-@inner
+@inlined
 def _slot(lattice: Lattice, cell: IntArray) -> int:
     """The slot of the node of a cell, or the free one where it belongs."""
     number = 0
@@ -133,7 +134,7 @@ def enter_nodes(lattice: Lattice) -> None:
         lattice.key[_slot(lattice, lattice.place[node])] = node
 
 
-@inner
+@inlined
 def _take_corner(
     model: LocalModel,
     lattice: Lattice,
@@ -147,7 +148,7 @@ def _take_corner(
     d = t.size
     for i in range(d):
         room.corner[i] = room.cell[i] * lattice.width
-    if first_obstacle(model.obstacles, t, room.corner, room) >= 0:
+    if not in_sight(model.obstacles, t, room.corner, room):
         return count
     slot = _slot(lattice, room.cell)
     node = lattice.key[slot]
@@ -198,7 +199,8 @@ def _take_simplex(
 def around(model: LocalModel, lattice: Lattice, t: FloatArray, room: Room, grow: bool) -> int:
     """Write the nodes around t in sight, and their weights, to the room; the number of them.
 
-    It is -1 if there is no room for a new node; new ones are made only to `grow`.
+    Obstacles close to t must have been gathered. It is -1 if there is no room for a new node; new
+    ones are made only to `grow`.
     """
     d = t.size
     fraction, cell = room.fraction, room.cell
@@ -250,6 +252,7 @@ def fill_rows(model: LocalModel, lattice: Lattice, arrivals: int, room: Room) ->
         for i in range(d):
             room.end[i] = model.arrivals.at[lattice.used[2], i]
         gather(model.obstacles, room.end, model.reach, room)
+        gather_close(model.obstacles, room.end, model.sight, room)
         if around(model, lattice, room.end, room, True) < 0:
             return NODES_FULL
         lattice.used[2] += 1

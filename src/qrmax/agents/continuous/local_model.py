@@ -28,7 +28,7 @@ import numpy as np
 
 from qrmax.agents.continuous.near_points import Cells, collect
 from qrmax.planning.arrays import FloatArray, IntArray
-from qrmax.planning.compilation import inner
+from qrmax.planning.compilation import inlined, inner
 
 SOFT = 0.05  # distances below this hardly differ
 FAINT = 0.02  # kinds with a smaller share are left out
@@ -73,6 +73,7 @@ class LocalModel(NamedTuple):
     high: FloatArray  # [d]
     radius: FloatArray  # [1]: without arrivals within it, a place is unknown
     reach: float  # farthest obstacle that can matter for a move from a place
+    sight: float  # farthest arrival or corner of a cell that can matter at a place
 
 
 class Room(NamedTuple):
@@ -80,7 +81,8 @@ class Room(NamedTuple):
 
     near: IntArray  # [i]
     wall: IntArray  # [i]: the obstacles within reach
-    walls: IntArray  # [1]: the number of them
+    close: IntArray  # [i]: those of them that can hide anything from a place
+    walls: IntArray  # [2]: the numbers of both
     feature: FloatArray  # [feature]
     start: FloatArray  # [d]
     end: FloatArray  # [d]
@@ -101,7 +103,8 @@ def make_room(points: int, features: int, dimension: int, kinds: int, corners: i
     return Room(
         near=np.zeros(points, dtype=np.int32),
         wall=np.zeros(points, dtype=np.int32),
-        walls=np.zeros(1, dtype=np.int32),
+        close=np.zeros(points, dtype=np.int32),
+        walls=np.zeros(2, dtype=np.int32),
         feature=np.zeros(features),
         start=np.zeros(dimension),
         end=np.zeros(dimension),
@@ -118,7 +121,7 @@ def make_room(points: int, features: int, dimension: int, kinds: int, corners: i
     )
 
 
-@inner
+@inlined
 def _features(x: FloatArray, centre: FloatArray, out: FloatArray) -> None:
     """1, x_i and x_i x_j, as many of them as there is room for (as `features_of` in NumPy)."""
     d = x.size
@@ -135,7 +138,7 @@ def _features(x: FloatArray, centre: FloatArray, out: FloatArray) -> None:
                 at += 1
 
 
-@inner
+@inlined
 def crossing(obstacles: Obstacles, i: int, s: FloatArray, t: FloatArray) -> float:
     """The part of the way from s to t after which obstacle i stops it; 2 if it does not."""
     at, normal, slack = obstacles.at, obstacles.normal, obstacles.slack[i]
@@ -185,6 +188,30 @@ def first_obstacle(obstacles: Obstacles, s: FloatArray, t: FloatArray, room: Roo
 
 
 @inner
+def gather_close(obstacles: Obstacles, t: FloatArray, sight: float, room: Room) -> None:
+    """Note those of the gathered obstacles that can hide anything from t within sight of it."""
+    count = 0
+    for n in range(room.walls[0]):
+        i = room.wall[n]
+        off = 0.0
+        for j in range(t.size):
+            off += (obstacles.at[i, j] - t[j]) ** 2
+        if off <= (sight + obstacles.extent[i]) ** 2:
+            room.close[count] = i
+            count += 1
+    room.walls[1] = count
+
+
+@inlined
+def in_sight(obstacles: Obstacles, t: FloatArray, x: FloatArray, room: Room) -> bool:
+    """Whether none of the obstacles that are close to t is between t and x."""
+    clear = True
+    for n in range(room.walls[1]):
+        clear = clear and crossing(obstacles, room.close[n], t, x) > 1.0
+    return clear
+
+
+@inner
 def land(model: LocalModel, s: FloatArray, a: int, k: int, t: FloatArray, room: Room) -> None:
     """Write the end of a move from s, with draw k of the noise, to t."""
     law, obstacles, d = model.law, model.obstacles, s.size
@@ -211,7 +238,11 @@ def land(model: LocalModel, s: FloatArray, a: int, k: int, t: FloatArray, room: 
 
 @inner
 def find_kinds(model: LocalModel, t: FloatArray, room: Room) -> bool:
-    """Write the shares of the kinds at t to `room.share`; whether the place is known."""
+    """Write the shares of the kinds at t to `room.share`; whether the place is known.
+
+    Obstacles close to t are gathered, for `in_sight`.
+    """
+    gather_close(model.obstacles, t, model.sight, room)
     arrivals = model.arrivals
     for c in range(room.share.size):
         room.distance[c] = np.inf
@@ -240,7 +271,7 @@ def find_kinds(model: LocalModel, t: FloatArray, room: Room) -> bool:
 
 @inner
 def _nearest(
-    model: LocalModel, t: FloatArray, count: int, in_sight: bool, room: Room
+    model: LocalModel, t: FloatArray, count: int, open_only: bool, room: Room
 ) -> tuple[bool, bool]:
     """The nearest collected arrivals of each kind; whether there are any, and any in sight."""
     arrivals, limit = model.arrivals, model.radius[0] ** 2
@@ -256,10 +287,10 @@ def _nearest(
         c = arrivals.kind[i]
         if off >= room.distance[c]:
             continue
-        if in_sight and room.walls[0] > 0:
+        if open_only and room.walls[1] > 0:
             for j in range(t.size):
                 room.other[j] = arrivals.at[i, j]
-            if first_obstacle(model.obstacles, t, room.other, room) >= 0:
+            if not in_sight(model.obstacles, t, room.other, room):
                 continue
         seen = True
         room.distance[c] = off

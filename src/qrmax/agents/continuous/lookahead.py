@@ -20,7 +20,14 @@ from typing import NamedTuple
 import numpy as np
 
 from qrmax.agents.continuous.lattice import UNKNOWN, Lattice, Longs, around
-from qrmax.agents.continuous.local_model import LocalModel, Room, find_kinds, gather, land
+from qrmax.agents.continuous.local_model import (
+    LocalModel,
+    Room,
+    find_kinds,
+    gather,
+    gather_close,
+    land,
+)
 from qrmax.planning.arrays import BoolArray, FloatArray, IntArray
 from qrmax.planning.compilation import compiled, inner
 
@@ -183,6 +190,7 @@ def _look(
         known = find_kinds(model, room.end, room)
         corners = around(model, lattice, room.end, room, False) if known else 0
         if corners == 0:  # nothing of the lattice is in sight from there
+            gather_close(model.obstacles, room.start, model.sight, room)
             corners = around(model, lattice, room.start, room, False)
         for c in range(room.share.size if known else 1):
             share = chance * room.share[c] if known else chance

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrmax.planning.arrays import FloatArray, IntArray
-from qrmax.planning.compilation import inner
+from qrmax.planning.compilation import inlined, inner
 
 NOTHING = -1
 MIXER = 0x45D9F3B  # odd, of 27 bits: no product has more than 63 bits
@@ -44,20 +44,20 @@ def make_cells(width: float, points: int) -> Cells:
     )
 
 
-@inner
+@inlined
 def mixed(number: int, word: int) -> int:
     """A 32-bit hash of a number and one more word."""
     number = (number ^ word) * MIXER
     return (number ^ (number >> 31)) & 0xFFFFFFFF
 
 
-@inner
+@inlined
 def cell_at(x: float, width: float) -> int:
     """The cell of a coordinate."""
     return int(min(max(math.floor(x / width), -FARTHEST), FARTHEST))
 
 
-@inner
+@inlined
 def slot_of(key: NDArray[np.int64], number: int) -> int:
     """The slot of a key, or the free one where it belongs."""
     slot = number & (key.size - 1)

@@ -33,7 +33,7 @@ ALIKE = 0.7  # the cosine of their directions, at least
 TRUE = 0.85  # the cosine of a fitted normal and the mean direction, at least
 LONE = 0.02  # slack of an obstacle without company
 MOST_SLACK = 0.2
-MERGED = 0.08  # stops this near one another, of the same direction, are one
+MERGED = 0.15  # stops this near one another, of the same direction, are one
 
 
 @inner

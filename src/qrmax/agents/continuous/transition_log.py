@@ -60,37 +60,42 @@ class TransitionLog:
         return int(np.searchsorted(self.first, n))
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """The columns."""
-        return {name: column[: self.n].copy() for name, column in self._columns().items()}
+        """The columns; what grows is the last axis, as files of runs need it."""
+        n = self.n
+        real = [self.x[:n].T, self.y[:n].T, self.r_env[None, :n], self.r_task[None, :n]]
+        return {
+            "real.transitions": np.concatenate(real),
+            "whole.transitions": np.stack([column[:n] for column in self._whole()], dtype=np.int64),
+        }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over a snapshot; a `ModelError` if there are no such transitions."""
-        n = len(arrays["a"])
-        below = {
-            "a": self.sizes.actions,
-            "q": self.sizes.task_states,
-            "q_next": self.sizes.task_states,
-            "label": MOST_LABELS,
-        }
-        for name, column in self._columns().items():
-            given = arrays[name]
-            if given.shape != (n, *column.shape[1:]) or not np.isfinite(given).all():
-                raise ModelError(f"{name}: not {n} finite entries")
-            if name in below and not ((given >= -1) & (given < below[name])).all():
-                raise ModelError(f"{name}: numbers out of range")
-            if name in ("a", "q", "q_next") and (given < 0).any():
-                raise ModelError(f"{name}: numbers out of range")
-        if (arrays["ended"] & ~arrays["over"]).any():
-            raise ModelError("ended: an episode that goes on")
+        """Take over a snapshot; a `ModelError` if there can be no such transitions."""
+        real, whole = arrays["real.transitions"], arrays["whole.transitions"]
+        n, d = real.shape[-1], self.x.shape[1]
+        if real.shape != (2 * d + 2, n) or whole.shape != (len(self._whole()), n):
+            raise ModelError(f"transitions: shapes {real.shape} and {whole.shape} do not fit")
+        if not np.isfinite(real).all():
+            raise ModelError("transitions: numbers that are not finite")
+        states = self.sizes.task_states
+        most = np.array([self.sizes.actions, states, states, MOST_LABELS, 2, 2])
+        if ((whole < 0) | (whole >= most[:, None])).any() or (whole[4] > whole[5]).any():
+            raise ModelError("transitions: numbers out of range")
         room = FIRST
         while room < n:
             room *= 2
-        for name, column in self._columns().items():
-            setattr(self, name, padded(arrays[name].astype(column.dtype), room))
+        self.x, self.y = padded(real[:d].T, room), padded(real[d : 2 * d].T, room)
+        self.r_env, self.r_task = padded(real[-2], room), padded(real[-1], room)
+        self.a, self.q, self.q_next, self.label = (
+            padded(column.astype(np.int32), room) for column in whole[:4]
+        )
+        self.ended, self.over = (padded(column.astype(np.bool_), room) for column in whole[4:])
         self.kind = np.zeros(room, dtype=np.int32)
         self.kinds, self.first, self.n = {}, [], n
         for i in range(n):
             self._note_kind(i)
+
+    def _whole(self) -> tuple[NDArray[Any], ...]:
+        return (self.a, self.q, self.q_next, self.label, self.ended, self.over)
 
     def _note_kind(self, n: int) -> int:
         case = (int(self.label[n]), bool(self.ended[n]))

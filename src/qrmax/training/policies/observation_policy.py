@@ -11,8 +11,12 @@ class ObservationPolicy(Policy):
     """Policy with a method `action(observation, label, q)`, such as a network.
 
     On a continuous problem it also needs `actions(observations, q)`, so that many episodes can be
-    sampled at once.
+    sampled at once: `at_once` of them, if it has such an attribute.
     """
+
+    def __init__(self, recommendation: Any) -> None:
+        super().__init__(recommendation)
+        self.at_once = int(getattr(recommendation, "at_once", self.at_once))
 
     @classmethod
     def takes(cls, recommendation: Any) -> bool:

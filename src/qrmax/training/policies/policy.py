@@ -8,7 +8,7 @@ neighbours, and an entry in `policy_kinds.py`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Encoded(NamedTuple):
 class Policy(ABC):
     """A learned policy."""
 
-    at_once: ClassVar[int] = SAMPLED_AT_ONCE  # episodes per batch of an evaluation
+    at_once: int = SAMPLED_AT_ONCE  # episodes per batch of an evaluation
     stages: int | None = None  # their number; None for a stationary policy
     reads_labels: bool = False  # whether the label is part of a state
 
