@@ -153,7 +153,7 @@ def test_list_at_a_terminal_fits_a_screen_and_says_what_to_type() -> None:
     assert max(map(len, lines)) <= 80
     for words in (
         "79 problems",
-        "47 agents",
+        "49 agents",
         "bucket-qrmax[-rm]",
         "8 *-published",
         "paper/{baselines",

@@ -107,8 +107,8 @@ def _overview() -> None:
     print_facts(
         {
             f"{len(all_names())} problems": ", ".join(_by_folder(patterns)),
-            f"{len(maps)} maps": ", ".join(maps),
-            f"{len(tasks)} tasks": f"{', '.join(own)}, and {others} of single maps",
+            f"{len(maps)} maps": ", ".join(_by_number(maps)),
+            f"{len(tasks)} tasks": f"{', '.join(_by_number(own))}, and {others} of single maps",
             f"{len(agent_names())} agents": (
                 f"{', '.join(_with_variants(short))}, {exact} *-exact, {published} *-published"
             ),
@@ -125,6 +125,22 @@ def _overview() -> None:
             "qrmax sweep smoke": "run a study",
         }
     )
+
+
+def _by_number(names: Sequence[str]) -> list[str]:
+    """Names that differ by a digit alone as one, as patterns of problems are written.
+
+    >>> _by_number(["map0", "map1", "map2", "line"])
+    ['map[0-2]', 'line']
+    """
+    digits: dict[str, list[str]] = {}
+    for name in names:
+        stem = name.rstrip("0123456789")
+        digits.setdefault(stem, []).append(name.removeprefix(stem))
+    return [
+        f"{stem}[{found[0]}-{found[-1]}]" if len(found) > 1 else f"{stem}{found[0]}"
+        for stem, found in digits.items()
+    ]
 
 
 def _with_variants(names: Sequence[str]) -> list[str]:
