@@ -62,6 +62,7 @@ KERNEL_USERS = [
         "ucbvi-b-published",
     ),
     *("qr-eb", "qr-effects", "qr-psrl-rm", "mbie", "qr-mbie-eb", "ucrl2-rm-b", "bucket-qrmax"),
+    "effects-qrmax-rm",
 ]
 """Agents that use all compiled code between them: those to play without the compiler."""
 

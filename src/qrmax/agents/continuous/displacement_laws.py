@@ -3,7 +3,8 @@
     s' - s = f_a(s) + noise        f_a: a polynomial of degree 0, 1 or 2
 
 Everything is in units of a typical move: dimension i is divided by the 0.9 quantile of
-|s'_i - s_i|, or by a fortieth of its range if that is larger.
+|s'_i - s_i|, or by a fortieth of its range if that is larger (and each cell of that size counts
+once).
 
 Some moves do not follow the law: walls stop them. So the constant law is the mode of the
 displacements, and a fit uses Tukey's biweight with the median absolute deviation for its scale. A
@@ -51,8 +52,9 @@ class Fit(NamedTuple):
 
 def typical_move(x: FloatArray, y: FloatArray) -> FloatArray:
     """The unit of each dimension, from transitions `[n, d]`; 1 where nothing ever changes."""
-    span = np.ptp(np.concatenate([x, y]), axis=0)
-    unit = np.maximum(np.quantile(np.abs(y - x), 0.9, axis=0), span / 40.0)
+    least = np.ptp(np.concatenate([x, y]), axis=0) / 40.0
+    kept = _one_per_place(x, np.where(least > 0.0, least, 1.0))
+    unit = np.maximum(np.quantile(np.abs(y - x)[kept], 0.9, axis=0), least)
     return np.asarray(np.where(unit > 0.0, unit, 1.0))
 
 
@@ -79,7 +81,7 @@ def features_of(x: FloatArray, degree: int) -> FloatArray:
 
 def fit_law(x: FloatArray, displacement: FloatArray) -> Fit:
     """Fit the law of an action to transitions from x, centred, `[n, d]`."""
-    kept = _one_per_place(x)[-MOST_PLACES:]
+    kept = _one_per_place(x, np.full(x.shape[1], PLACE))[-MOST_PLACES:]
     x, y = x[kept], displacement[kept]
     n, d = x.shape
     coefficient = np.zeros((feature_count(d, largest_degree(d)), d))
@@ -123,9 +125,9 @@ def noise_points(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
     return draw, np.concatenate([[rest], weight, weight])
 
 
-def _one_per_place(x: FloatArray) -> NDArray[np.int64]:
-    """The last sample of each place."""
-    place = np.floor(x[::-1] / PLACE)
+def _one_per_place(x: FloatArray, width: FloatArray) -> NDArray[np.int64]:
+    """The last sample of each place, of a width `[d]`."""
+    place = np.floor(x[::-1] / width)
     _, index = np.unique(place, axis=0, return_index=True)
     return np.sort(len(x) - 1 - index)
 

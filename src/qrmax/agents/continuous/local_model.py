@@ -6,7 +6,7 @@ In units of a typical move (`displacement_laws.py`), a move of action a from s e
 
 unless an obstacle is between. Obstacle i is a disc with centre c_i, normal n_i and radius rho_i
 (`obstacle_fit.py`). A move that crosses one, from either side, ends on its plane, and slides along
-it with what is left of the move; three times at most. A start within the slack of a plane counts as
+it with what is left of the move; four times at most. A start within the slack of a plane counts as
 in front of it.
 
 The kind of an arrival is its label and whether the world ended. At t the kind c has the weight
@@ -32,7 +32,8 @@ from qrmax.planning.compilation import inlined, inner
 
 SOFT = 0.05  # distances below this hardly differ
 FAINT = 0.02  # kinds with a smaller share are left out
-BENDS = 3  # obstacles that one move can meet
+BENDS = 4  # obstacles that one move can meet; in a corner the first one once more
+CLEAR = 1e-3  # distance of the end of a stopped move from the plane
 
 
 class Law(NamedTuple):
@@ -229,7 +230,7 @@ def land(model: LocalModel, s: FloatArray, a: int, k: int, t: FloatArray, room: 
         for j in range(d):
             before += (s[j] - obstacles.at[i, j]) * obstacles.normal[i, j]
             after += (t[j] - obstacles.at[i, j]) * obstacles.normal[i, j]
-        goal = 0.0 if after < before else -1.5 * obstacles.slack[i] - 1e-9
+        goal = CLEAR if after < before else -1.5 * obstacles.slack[i] - CLEAR
         for j in range(d):
             t[j] += (goal - after) * obstacles.normal[i, j]
     for j in range(d):

@@ -5,10 +5,11 @@ surface, so that r / |r| is normal to it, up to the noise. The surface goes thro
 
     n = argmin over |n| = 1 of  sum_j w_j (n . (c_j - c_i))^2 + tau^2 sum_j kappa_j (1 - (n . m)^2)
 
-over the stops nearby whose directions are alike, with kappa = (|r| / sigma)^2, the mean direction
-m, and tau the root mean square of n . (c_j - c_i), fitted in turn. Stops at an exact wall are on
-one plane, and tau becomes 0: then points on both sides of a wall are told apart even if they differ
-by rounding alone. Inverse iteration finds n, in any dimension.
+over the stops nearby whose directions are alike, with kappa = (|r| / sigma)^2, 30 in all at most,
+the mean direction m, and tau the root mean square of n . (c_j - c_i), fitted in turn, or the median
+of all tau if stops are too few. Stops at an exact wall are on one plane, and tau becomes 0: then
+points on both sides of a wall are told apart even if they differ by rounding alone. Inverse
+iteration finds n, in any dimension.
 
 An obstacle reaches half a unit sideways. A move that has crossed its plane, clearly, at a distance
 r from its centre leaves it r / 2.
@@ -30,9 +31,12 @@ from qrmax.planning.compilation import compiled, inner
 EXTENT = 0.5  # rho, before any move has crossed it
 SPAN = 1.5  # stops this near one another may belong to one surface
 ALIKE = 0.7  # the cosine of their directions, at least
+MOST_CERTAIN = 30.0  # kappa in all: laws are not exact, so that directions have a common error
 TRUE = 0.85  # the cosine of a fitted normal and the mean direction, at least
 LONE = 0.02  # slack of an obstacle without company
-MOST_SLACK = 0.2
+LEAST_SLACK, MOST_SLACK = 3e-10, 0.2
+NO_FIT, TOO_FEW = -1.0, -2.0  # marks in place of tau
+ROUNDS = 12
 MERGED = 0.15  # stops this near one another, of the same direction, are one
 
 
@@ -188,18 +192,44 @@ def fit_obstacles(
                 for j in range(d):
                     mean[j] += strength[o] * first[o, j]
         _normalise(mean)
-        tau = _fit_plane(at, i, alike, others, mean, total, normal)
+        tau = _fit_plane(at, i, alike, others, mean, min(total, MOST_CERTAIN), normal)
         cos = 0.0
         for j in range(d):
             cos += normal[j] * mean[j]
         if others == 0 or abs(cos) < TRUE:
             for j in range(d):
                 normal[j] = mean[j]
-            tau, cos = 0.5 * LONE, 1.0
+            tau, cos = NO_FIT, 1.0
+        elif others < d:
+            tau = TOO_FEW
         for j in range(d):
             obstacles.normal[i, j] = normal[j] if cos > 0.0 else -normal[j]
-        obstacles.slack[i] = min(max(2.0 * tau, 1e-10), MOST_SLACK)
+        obstacles.slack[i] = tau
         obstacles.extent[i] = EXTENT
+    usual = _usual(obstacles.slack, count)
+    for i in range(count):
+        tau = obstacles.slack[i]
+        if tau == NO_FIT:
+            tau = 0.5 * LONE
+        elif tau == TOO_FEW:
+            tau = usual
+        obstacles.slack[i] = min(max(2.0 * tau, LEAST_SLACK), MOST_SLACK)
+
+
+@inner
+def _usual(tau: FloatArray, count: int) -> float:
+    """The median of those tau that are fitted; half of LONE if there are none."""
+    fitted = np.empty(count + 1)
+    n = 0
+    for i in range(count):
+        if tau[i] not in (NO_FIT, TOO_FEW):
+            j = n
+            while j > 0 and fitted[j - 1] > tau[i]:
+                fitted[j] = fitted[j - 1]
+                j -= 1
+            fitted[j] = tau[i]
+            n += 1
+    return fitted[n // 2] if n > 0 else 0.5 * LONE
 
 
 @inner
@@ -218,7 +248,7 @@ def _fit_plane(
     for j in range(d):
         normal[j] = mean[j]
     tau = 0.1
-    for _ in range(4):
+    for _ in range(ROUNDS):
         for j in range(d):
             for c in range(d):
                 matrix[j, c] = -mean[j] * mean[c] * tau**2 * total
