@@ -167,7 +167,8 @@ def test_every_agent_declares_what_it_is_told() -> None:
     found = {name: make_config(name, {}).information for name in agent_names()}
     for name, information in found.items():
         told = name in ("qrm", "ucbvi-prm") or "rm" in name.split("-")
-        assert information == (MACHINE_KNOWN if told else Q_OBSERVED), name
+        unknown = LABELS_OBSERVED if name == "effects-qrmax" else Q_OBSERVED
+        assert information == (MACHINE_KNOWN if told else unknown), name
     for name in ("qrmax", "qr-ucb", "qr-eb", "qr-psrl"):
         assert make_config(name, {"task_by": "label"}).information == LABELS_OBSERVED
     assert make_config("qr-eb-rm", {"task_by": "label"}).information == MACHINE_KNOWN
